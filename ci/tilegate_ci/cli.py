@@ -11,28 +11,19 @@ from typing import Any, NoReturn
 
 from tilegate_ci.core.files import GateError, WriteError, message, write_text
 
-COMMANDS = {
-    "bench": "build, record every benchmark, judge by the committed baseline, report",
-    "run": "judge a change on a GPU: measure what differs from the base",
-    "bisect": "find the commit that made a rung slower",
-    "drift": "find slow drifts over the accepted baselines",
-    "compare": "judge a run by a baseline, or make a run of processes",
-    "accept": "make a recorded run the baseline",
-    "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
-    "check": "compare committed tables with what is computed now, or update them",
-    "explain": "explain a rung: memory traffic, bank conflicts, limits",
-    "profile": "profile rungs with Nsight Compute",
-    "lab": "for maintainers: error rates of the gate, mutation testing, autotuning",
-}
-LAB = {  # commands for maintainers, after the word lab
-    "kernels": "compare the kernels' code with another tree's, names ignored",
-    "record": "record benchmark processes as evidence for the gate's error rates",
-    "replay": "apply the gate's rule, and other tools', to recordings",
-    "mutants": "run mutation tests of kernels, verifier and executor",
-    "tune": "autotune Sgemm: time its configurations and write its table of choices",
-    "problems": "print random problems for bench --shapes",
-    "seeds": "run the ladder's random cases with many seeds",
-}
+HERE = Path(__file__).parent
+
+
+def _described(folder: str, names: str) -> dict[str, str]:
+    """What each command does, in a line."""
+    texts = {name: HERE / folder / f"{name}.txt" for name in names.split()}
+    return {name: path.read_text("utf-8").partition("\n")[0] for name, path in texts.items()}
+
+
+COMMANDS = _described(
+    "commands", "bench run bisect drift compare accept report check explain profile lab"
+)
+LAB = _described("lab/commands", "kernels record replay mutants tune problems seeds")
 LAB_HELP = "For maintainers: error rates of the gate, mutation testing, autotuning of Sgemm."
 
 ALIASES = {  # old spellings
@@ -120,6 +111,8 @@ def joined(argv: Sequence[str]) -> list[str]:
 
 def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
     """Fills `arguments`; only the module of the command that is asked for is imported."""
+    from tilegate_ci.commands.arguments import add_arguments, read_help
+
     argv = joined(renamed(argv))
     is_lab = argv[:1] == ["lab"]
     argv = argv[1:] if is_lab else argv
@@ -130,17 +123,16 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
     )
     chosen = parser
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    package = "tilegate_ci.lab.commands" if is_lab else "tilegate_ci.commands"
+    folder = Path("lab/commands" if is_lab else "commands")
     for name, description in (LAB if is_lab else COMMANDS).items():
         command = commands.add_parser(
             name, help=description, description=description[0].upper() + description[1:] + "."
         )
         if argv[:1] == [name]:
-            module = import_module(f"{package}.{name}")
-            codes = getattr(module, "EXIT_CODES", {0: "done", 2: "error"})
-            lines = [f"  {code}  {meaning}" for code, meaning in codes.items()]
-            command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])
-            module.add_arguments(command)
+            module = import_module(".".join(("tilegate_ci", *folder.parts, name)))
+            _, options, command.epilog = read_help(HERE / folder / f"{name}.txt")
+            types, defaults = (getattr(module, each, {}) for each in ("TYPES", "DEFAULTS"))
+            add_arguments(command, options, types, defaults)
             command.set_defaults(module=module)
             chosen = command
     for word in argv[1 : argv.index("--") if "--" in argv else None]:

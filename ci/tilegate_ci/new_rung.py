@@ -6,7 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve()  # beside it the page of a new rung, and what to do next
+REPOSITORY = HERE.parents[2]
 LIST = Path("kernels") / "CMakeLists.txt"
 EXAMPLES = """example:
   ci/new-rung Mine --from Warptile
@@ -22,41 +23,6 @@ auto bool break case catch char class concept const continue default delete do d
 explicit export extern false float for friend goto if inline int long mutable namespace new not
 operator or private protected public register requires return short signed sizeof static struct
 switch template this throw true try typedef union unsigned using virtual void volatile while xor
-"""
-_NEXT = """kernels/{folder} is there, and built with the ladder. What to do next:
-
-  1. Change the kernel. {word}.cu defines the Stage; its .idea is one line for the tables.
-  2. cmake --preset cpu && cmake --build --preset cpu && ctest --preset cpu -R {name}
-  3. ci/explain {name}               memory traffic, bank conflicts and races, line by line
-  4. kernels/{folder}/README.md: the idea and what limits it; a line in kernels/README.md
-  5. tests/reach/README.md: list the boundaries of its plan, and search for cases
-  6. ci/gate check counters --update; with nvcc: ci/gate check resources --update
-  7. on a GPU: ci/bench --filter '^{name}/'"""
-_PAGE = """# {name}
-
-A copy of [{origin}](../{folder}/README.md) so far.
-
-## Idea
-
-What this rung changes, and why that should be faster.
-
-<!-- idea:begin -->
-<!-- idea:end -->
-
-## What limits it
-
-The next thing to change.
-
-## Measured
-
-<!-- numbers:begin -->
-{name} is not in the baseline yet.
-<!-- numbers:end -->
-
-## Counted
-
-<!-- counters:begin -->
-<!-- counters:end -->
 """
 
 
@@ -75,7 +41,8 @@ def main(argv: Sequence[str]) -> int:
         folder = create(arguments.repository, arguments.name, arguments.origin)
     except (OSError, ValueError) as problem:
         parser.error(str(problem))
-    print(_NEXT.format(name=arguments.name, word=word_of(arguments.name), folder=folder))
+    told = HERE.with_name("new_rung_next.txt").read_text("utf-8")
+    print(told.format(name=arguments.name, word=word_of(arguments.name), folder=folder), end="")
     return 0
 
 
@@ -141,7 +108,8 @@ def write(kernels: Path, source: str, folder: str, renamed: Mapping[str, str]) -
         opened = f"namespace tilegate::{new_word} {{\n"
         used = f"{opened}\nusing namespace tilegate::{word};\n"
         texts = {file: text.replace(opened, used) for file, text in texts.items()}
-    texts["README.md"] = _PAGE.format(name=name, origin=origin, folder=source)
+    page = HERE.with_name("new_rung_page.txt").read_text("utf-8")
+    texts["README.md"] = page.format(name=name, origin=origin, folder=source)
     (kernels / folder).mkdir()
     for file, text in texts.items():
         (kernels / folder / file).write_text(text, "utf-8")

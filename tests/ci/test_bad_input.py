@@ -15,7 +15,7 @@ from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import compare
 from tilegate_ci.lab.proof import recording
-from tilegate_ci.measure.journal import open_journal
+from tilegate_ci.measure.gate_run import open_journal
 from tilegate_ci.model import Verdict
 
 

@@ -13,8 +13,8 @@ from mutant import read_toolchain
 from patterns import patterns
 from table import ASYNC, EXACT, NOISY, page, with_tables
 
-from tilegate_ci.checks.counters.count import BASELINE, cases_of, count, list_rungs
-from tilegate_ci.checks.counters.count import load as load_table
+from tilegate_ci.checks.counters import BASELINE, cases_of, count, list_rungs
+from tilegate_ci.checks.counters import load as load_table
 from tilegate_ci.model import REPOSITORY
 
 HERE = Path(__file__).resolve().parent

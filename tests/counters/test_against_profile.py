@@ -7,7 +7,7 @@ import json
 import pytest
 from mutant import read_toolchain
 
-from tilegate_ci.checks.counters.count import count
+from tilegate_ci.checks.counters import count
 from tilegate_ci.model import REPOSITORY
 
 PROFILE = REPOSITORY / "bench" / "profile" / "nvidia-h200.json"

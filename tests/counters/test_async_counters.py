@@ -2,7 +2,7 @@
 
 from mutant import read_toolchain
 
-from tilegate_ci.checks.counters.count import BASELINE, count, load
+from tilegate_ci.checks.counters import BASELINE, count, load
 from tilegate_ci.model import REPOSITORY
 
 WORD = 4

@@ -8,11 +8,10 @@ import pytest
 from mutant import read_toolchain
 from stage_builder import stage, write_stages
 
-from tilegate_ci.checks.counters.check import Counters
-from tilegate_ci.checks.counters.count import BASELINE
+from tilegate_ci.checks.committed import filled
+from tilegate_ci.checks.counters import BASELINE, Counters
 from tilegate_ci.cli import main
 from tilegate_ci.commands import explain
-from tilegate_ci.core.markdown import filled
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.model import REPOSITORY
 

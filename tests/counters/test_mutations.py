@@ -11,8 +11,7 @@ import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
 from tilegate_ci.checks.committed import Report
-from tilegate_ci.checks.counters.count import Counted, Sources, count, table_row
-from tilegate_ci.checks.counters.explain import judge
+from tilegate_ci.checks.counters import Counted, Sources, count, judge, table_row
 from tilegate_ci.model import REPOSITORY
 
 SHAPE = "128x128x64/beta0.5"

@@ -1,34 +1,126 @@
 """Errors of stages beside cuBLAS's in FP32: measured on a GPU, committed, shown on their pages."""
 
 import argparse
+import csv
+import io
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from tilegate_ci.checks.committed import Committed, Report, chosen, shape
+from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import GateError, make_folder, write_text
+from tilegate_ci.core.documents import Commit, Count, Document, Finite, Given, Line, Model, Natural
+from tilegate_ci.core.files import GateError, make_folder, rounded, write_text
 from tilegate_ci.core.git import named_commit
-from tilegate_ci.core.markdown import table
-from tilegate_ci.core.options import option
-from tilegate_ci.formats.accuracy import (
-    AccuracyFile,
-    AccuracyRow,
-    ErrorPair,
-    above,
-    merged,
-    parse_rows,
-)
-from tilegate_ci.formats.profile import parse_device
+from tilegate_ci.formats.profile import ProfiledDevice, parse_device
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.measure.conditions import check_gpu
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY, device_stem
+from tilegate_ci.report import templates
 from tilegate_ci.report.figures import machine, short
-from tilegate_ci.report.templates import code, escaped
+
+INF = 1e308  # what is written for an error without bound; JSON has no infinity
+
+
+class ErrorPair(Model):
+    """Of the stage, and of cuBLAS."""
+
+    stage: Finite
+    cublas: Finite
+
+    @property
+    def ratio(self) -> float:
+        """At most 1: no less accurate than cuBLAS."""
+        if self.stage == self.cublas:
+            return 1.0
+        return self.stage / self.cublas if self.cublas > 0 else INF
+
+
+class AccuracyRow(Model):
+    """A stage and a shape on one input. `decision`: products of parts that the device took, 32 for
+    plain FP32, 0 where there is nothing to decide."""
+
+    case: Line
+    input: Line
+    decision: Natural
+    gflops: Finite
+    ratio_to_cublas: Finite
+    frobenius: ErrorPair
+    weighted: ErrorPair
+    median: ErrorPair
+    largest: ErrorPair
+    commit: Given[Commit] = None  # after a merge: where the row was measured
+
+    @property
+    def stage(self) -> str:
+        return self.case.partition("/")[0]
+
+    @property
+    def shape(self) -> str:
+        return self.case.partition("/")[2]
+
+
+class AccuracyFile(Document):
+    commit: Commit
+    device: ProfiledDevice
+    inputs: Count
+    rows: list[AccuracyRow]
+
+
+def merged(found: AccuracyFile, earlier: AccuracyFile) -> AccuracyFile:
+    """With the rows of the stages that were measured on the same device before, and not now."""
+    if earlier.device != found.device:
+        return found
+    measured = {row.stage for row in found.rows}
+    kept = [
+        row.model_copy(update={"commit": row.commit or earlier.commit})
+        for row in earlier.rows
+        if row.stage not in measured
+    ]
+    return found.model_copy(update={"rows": [*kept, *found.rows]})
+
+
+def parse_rows(text: str) -> list[AccuracyRow]:
+    """What bench/accuracy prints after the lines on the device."""
+    return [_row(fields) for fields in csv.DictReader(io.StringIO(text), delimiter="\t")]
+
+
+def _row(fields: dict[str, str]) -> AccuracyRow:
+    try:
+        m, n, k = (int(extent) for extent in fields["case"].partition("/")[2].split("x"))
+        return AccuracyRow(
+            case=fields["case"],
+            input=fields["input"],
+            decision=int(fields["decision"]),
+            gflops=rounded(2 * m * n * k / float(fields["seconds"]) / 1e9),
+            ratio_to_cublas=rounded(float(fields["ratio_to_cublas"])),
+            frobenius=_errors(fields, "frobenius"),
+            weighted=_errors(fields, "weighted"),
+            median=_errors(fields, "median"),
+            largest=_errors(fields, "largest"),
+        )
+    except (KeyError, TypeError, ValueError) as problem:
+        raise GateError(
+            f"bench/accuracy printed a line that is none of its own: {fields}"
+        ) from problem
+
+
+def _errors(fields: dict[str, str], name: str) -> ErrorPair:
+    both = (min(float(fields[field]), INF) for field in (name, f"{name}_cublas"))
+    stage, cublas = (rounded(value) for value in both)
+    return ErrorPair(stage=stage, cublas=cublas)
+
+
+def above(rows: Iterable[AccuracyRow]) -> list[AccuracyRow]:
+    """Those whose relative Frobenius error is above cuBLAS's, the worst first."""
+    worse = [row for row in rows if row.frobenius.ratio > 1]
+    return sorted(worse, key=lambda row: -row.frobenius.ratio)
+
 
 RESULTS = REPOSITORY / "bench" / "results"
+ACCURACY = Path("bench/results/nvidia-h200-accuracy.json")  # whose rows the pages show
 INNER = (16, 64, 128, 256, 512, 1024, 4096, 16384)
 SHAPES = [
     f"{outer}x{k}" for outer in ("256x256", "1024x1024", "1023x1025", "2048x2048") for k in INNER
@@ -36,35 +128,15 @@ SHAPES = [
 SHAPES += ["777x333x555", "1023x1025x1027", "2047x2049x2051", "4096x4096x4096", "8192x8192x8192"]
 
 _DECISIONS = {6: "six", 8: "eight", 10: "ten", 3: "three", 32: "FP32"}
-_NOTE = (
-    "Errors against float64, as multiples of cuBLAS's on the same operands: the relative Frobenius "
-    "error of the product; the largest |error| / (|A|·|B|) of an element; the median, and the "
-    "largest, |error / element|. At most 1: no less accurate. × cuBLAS: cuBLAS's time over the "  # noqa: RUF001
-    "rung's, the median of the problems, and of those where the device decided so. What is missing "
-    "there is of problems for which the plan itself takes FP32."
-)
 
 
 class Accuracy(Committed):
     name = "accuracy"
-    holds = "errors of the rungs of --rung beside cuBLAS's in FP32; needs a GPU"
     options = ("shape", "out", "commit")
     partial = ()
 
     def ready(self) -> None:
         raise GateError("it needs a GPU and --rung NAME; `ci/gate check accuracy` runs it")
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        option(
-            group,
-            "--shape",
-            "MxNxK",
-            f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
-            type=shape,
-            action="append",
-        )
-        how = "accuracy: default: bench/results"
-        option(group, "--out", "DIR", how, type=Path)
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         """Compared with cuBLAS's errors in the same run: speeds and inputs differ between GPUs."""
@@ -76,17 +148,21 @@ class Accuracy(Committed):
         stages = chosen(asked.rung, [stage.name for stage in read_stages(build)])
         cases = [f"{stage}/{each}" for stage in stages for each in asked.shape or SHAPES]
         found = accuracy_file(child.output([str(build / "bench" / "accuracy"), *cases]), commit)
-        return judge(found, save(found, asked.out or RESULTS) if asked.update else None)
+        return judge(found, save(found, Path(asked.out or RESULTS)) if asked.update else None)
 
 
 def accuracy_file(output: str, commit: str) -> AccuracyFile:
-    """What bench/accuracy printed."""
     device, _, lines = output.partition("\n\n")
     rows = parse_rows(lines)
     inputs = len({row.input for row in rows})
     return AccuracyFile(
         schema=1, commit=commit, device=parse_device(device), inputs=inputs, rows=rows
     )
+
+
+def read_accuracy(repository: Path) -> AccuracyFile | None:
+    path = repository / ACCURACY
+    return documents.load(AccuracyFile, path) if path.exists() else None
 
 
 def save(found: AccuracyFile, folder: Path) -> Path:
@@ -111,58 +187,13 @@ def judge(found: AccuracyFile, path: Path | None) -> Report:
 def accuracy_block(found: AccuracyFile, stage: str) -> str:
     """By input, and then each problem on which the stage is less accurate than cuBLAS."""
     rows = [row for row in found.rows if row.stage == stage]
-    inputs = list(dict.fromkeys(row.input for row in rows))
-    summaries = [_summary(name, [row for row in rows if row.input == name]) for name in inputs]
-    lines = table([*summaries[0]], [each.values() for each in summaries])
-    device, commit = found.device, rows[0].commit or found.commit
-    made_on = f"`ci/gate check accuracy` on {machine(device.model_dump())}, commit {short(commit)}."
-    return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])
-
-
-def _summary(name: str, rows: Sequence[AccuracyRow]) -> dict[str, str]:
-    worst = max(rows, key=lambda row: row.frobenius.ratio)
-    # How often the device decided so, and the median speed where it did.
-    speeds = {n: [r.ratio_to_cublas for r in rows if r.decision == n] for n in _DECISIONS}
-    decided = ", ".join(
-        f"{_DECISIONS[number]} {len(of)} at {statistics.median(of):.2f}"
-        for number, of in speeds.items()
-        if of
-    )
-    return {
-        "input": escaped(name),
-        "problems": str(len(rows)),
-        "decided, × cuBLAS": decided or "-",  # noqa: RUF001
-        "Frobenius, worst": f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
-        "above cuBLAS": str(len(above(rows))),
-        "weighted, worst": _ratio(max((row.weighted for row in rows), key=lambda e: e.ratio)),
-        "median, median": f"{statistics.median(row.median.ratio for row in rows):.2f}",
-        "largest, worst": _ratio(max((row.largest for row in rows), key=lambda e: e.ratio)),
-        "× cuBLAS": f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",  # noqa: RUF001
-    }
-
-
-def _exceptions(rows: Sequence[AccuracyRow]) -> list[str]:
-    if not rows:
-        return ["On no problem is the relative Frobenius error above cuBLAS's."]
-    heads = ("problem", "input", "decided", "error", "cuBLAS's", "multiple")
-    cells = [
-        [
-            code(_shape(row)),
-            escaped(row.input),
-            _DECISIONS.get(row.decision, "-"),
-            f"{row.frobenius.stage:.3g}",
-            f"{row.frobenius.cublas:.3g}",
-            _ratio(row.frobenius),
-        ]
-        for row in rows
-    ]
-    title = f"Above cuBLAS's relative Frobenius error, {len(rows)} in all:"
-    return [title, "", *table(heads, cells, left=3)]
-
-
-def _ratio(errors: ErrorPair) -> str:
-    return f"{errors.ratio:.2f}" if errors.ratio < 1000 else "above 1000"
-
-
-def _shape(row: AccuracyRow) -> str:
-    return row.case.partition("/")[2]
+    commit = short(rows[0].commit or found.commit)
+    return templates.markdown(
+        "accuracy",
+        rows=rows,
+        above=above(rows),
+        median=statistics.median,
+        decisions=_DECISIONS,
+        multiple=lambda pair: f"{pair.ratio:.2f}" if pair.ratio < 1000 else "above 1000",
+        made_on=f"{machine(found.device.model_dump())}, commit {commit}",
+    ).rstrip("\n")

@@ -1,13 +1,50 @@
-"""What `ci/gate check` compares exactly and --update writes: tables, and files made of them."""
+"""What `ci/gate check` compares exactly and --update writes: tables, files made of them, and blocks
+of pages."""
 
 import argparse
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
-from tilegate_ci.core.markdown import Block, filled
+
+
+@dataclass(frozen=True)
+class Block:
+    """The text between two markers of a page. A draft's page may be out of date."""
+
+    page: Path
+    name: str
+    content: str
+    draft: bool = False
+
+
+def has_block(page: Path, name: str) -> bool:
+    return page.exists() and _begin(name) in read_text(page)
+
+
+def filled(blocks: Iterable[Block]) -> dict[Path, str]:
+    """What each page should hold."""
+    pages: dict[Path, str] = {}
+    for block in blocks:
+        if not block.page.exists():
+            raise GateError(f"{block.page}: missing; it should hold {_begin(block.name)}")
+        text = pages.get(block.page) or read_text(block.page)
+        pages[block.page] = with_block(text, block.name, block.content, block.page)
+    return pages
+
+
+def _begin(block: str) -> str:
+    return f"<!-- {block}:begin -->"
+
+
+def with_block(text: str, block: str, content: str, path: object) -> str:
+    """The text of the page at `path` with `content` between the block's markers."""
+    first, last = _begin(block), f"<!-- {block}:end -->"
+    if text.count(first) != 1 or text.count(last) != 1 or text.index(first) > text.index(last):
+        raise GateError(f"{path}: should hold {first} and, after it, {last}, once each")
+    head, rest = text.split(first)
+    return f"{head}{first}\n{content}\n{last}{rest.split(last)[1]}"
 
 
 @dataclass(frozen=True)
@@ -21,7 +58,6 @@ class Committed:
     """What `ci/gate check` knows by a name."""
 
     name: str
-    holds: str  # for --help
     options: Sequence[str] = ()  # of the command line that this takes, beside those of all
     partial: Sequence[str] = ("rung",)  # options that choose a part, which --update does not take
     pattern: str = ""  # of files that are removed unless they are in `files`
@@ -29,9 +65,6 @@ class Committed:
 
     def ready(self) -> None:
         """GateError where it is left out unless it is named: this machine cannot compute it."""
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        """Adds `options`, unless another table does."""
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         """Measures or counts, then compares with the committed numbers, or with --update writes
@@ -91,9 +124,3 @@ def chosen(names: Sequence[str] | None, known: Iterable[str]) -> list[str]:
     if unknown:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(every)}")
     return list(names or every)
-
-
-def shape(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not MxNxK, each at least 1")
-    return text

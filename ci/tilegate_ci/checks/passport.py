@@ -1,24 +1,21 @@
 """Rounding reports (passports): found by tests/passport, committed, shown on each rung's page."""
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
-from tilegate_ci.checks.committed import Committed, Report, chosen
+from tilegate_ci.checks.committed import Block, Committed, Report, chosen
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.documents import Commit, Document, Finite, Given, Line, Model, Natural, Text
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.git import named_commit
-from tilegate_ci.core.markdown import Block, table
-from tilegate_ci.core.options import option
 from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY
+from tilegate_ci.report import templates
 from tilegate_ci.report.figures import short
 
 FOLDER = Path("tests/passport")
 DEVICES = {"cpu": "simt", "gpu": "nvidia-h200"}  # the file of each preset's device
-BLOCK = "passport"
 _RIGHT = "as it must be"
 
 
@@ -110,18 +107,7 @@ def load_all(repository: Path) -> dict[str, PassportFile]:
 
 class Passports(Committed):
     name = "passport"
-    holds = "how each rung sums and rounds, and what it does with NaN and Inf"
     options = ("preset", "program", "recorded", "yardstick", "made_with", "commit")
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        group.add_argument(
-            "--preset", choices=sorted(DEVICES), help="passport: the build; default: cpu"
-        )
-        how = "passport: what make_passport printed elsewhere; other rungs' passports are kept"
-        option(group, "--recorded", "FILE", how, type=Path)
-        how = "passport: what it printed of the yardstick's shapes"
-        option(group, "--yardstick", "FILE", how, type=Path)
-        option(group, "--made-with", "TEXT", "passport: driver and CUDA")
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         found, preset = self._found(asked), asked.preset or "cpu"
@@ -160,7 +146,7 @@ class Passports(Committed):
             page = repository / stage.folder / "README.md"
             have = {preset: file for preset, file in files.items() if stage.name in file.stages}
             if have and page.exists():
-                found.append(Block(page, BLOCK, _block(stage.name, have)))
+                found.append(Block(page, "passport", _block(stage.name, have)))
         return found
 
 
@@ -185,69 +171,41 @@ def _file(found: Found, committed: PassportFile | None, asked: argparse.Namespac
 
 
 def _block(name: str, files: dict[str, PassportFile]) -> str:
-    heads = ["", *(_title(file) for file in files.values())]
-    columns = [list(_column(name, preset, files)) for preset in files]
-    rows = [[row[0][0], *(cell for _, cell in row)] for row in zip(*columns)]
-    lines = [*table(heads, rows, left=len(heads)), ""]
-    lines.append("; ".join(_made_on(name, file) for file in files.values()) + ".")
-    yardsticks = [file.yardstick for file in files.values() if file.yardstick]
-    if name == "Cublas":
-        lines += [line for each in yardsticks for line in ("", _exact(each))]
-    return "\n".join(lines)
-
-
-def _title(file: PassportFile) -> str:
-    return "executor" if file.device == "simt" else file.device
-
-
-def _made_on(stage: str, file: PassportFile) -> str:
-    made_with = f", {file.made_with}" if file.made_with else ""
-    return f"{_title(file)}{made_with}, commit {short(file.commit_of(stage))}"
-
-
-def _column(name: str, preset: str, files: dict[str, PassportFile]) -> Iterator[tuple[str, str]]:
-    """Title and cell of each row."""
-    passport = files[preset].stages[name]
-    sums, error, row = passport.sum, passport.error, passport.invariance
-    yield f"sum of {sums.problem}", sums.tree
-    yield "additions on the longest way; roundings declared", f"{sums.additions}; {sums.declared}"
-    worst = max(error.classes, key=lambda each: error.classes[each].of_bound)
-    share = 100 * error.classes[worst].of_bound
-    yield f"greatest error at {error.problem}, of the bound", f"{share:.1f} %: {worst}"
-    graded = [each.of_componentwise for key, each in error.classes.items() if "graded" in key]
-    yield "graded operands, of the componentwise bound", f"{100 * max(graded):.1f} %"
-    yield "zero rows and columns stay zero", _yes(error.keeps_zeros)
-    wrong = [f"{key}: {value}" for key, value in passport.special.items() if value != _RIGHT]
-    yield f"{len(passport.special)} cases of NaN, Inf, overflow", "; ".join(wrong) or _RIGHT
-    yield f"a row of {row.problem} has other bits at", _dependence(row)
-    yield "calls repeat bit for bit", _yes(row.repeats)
-    executor = files.get("cpu")
-    if executor is None or preset == "cpu" or name not in executor.stages:
-        yield "same bits as the executor's", "-"
-        return
-    others = executor.stages[name].error.classes
-    same = sum(each.bits == others[key].bits for key, each in error.classes.items())
-    yield "same bits as the executor's", f"{same} of {len(others)} classes of inputs"
+    passports = [file.stages[name] for file in files.values()]
+    titles = ["executor" if file.device == "simt" else file.device for file in files.values()]
+    made_on = [
+        ", ".join(filter(None, [title, file.made_with, f"commit {short(file.commit_of(name))}"]))
+        for title, file in zip(titles, files.values())
+    ]
+    worst, graded, special, same = [], [], [], []
+    for preset, passport in zip(files, passports):
+        classes = passport.error.classes
+        most = max(classes, key=lambda each: classes[each].of_bound)
+        worst.append(f"{100 * classes[most].of_bound:.1f} %: {most}")
+        least = max(each.of_componentwise for key, each in classes.items() if "graded" in key)
+        graded.append(f"{100 * least:.1f} %")
+        wrong = [f"{key}: {value}" for key, value in passport.special.items() if value != _RIGHT]
+        special.append("; ".join(wrong) or _RIGHT)
+        executor = None if preset == "cpu" or "cpu" not in files else files["cpu"].stages[name]
+        others = executor.error.classes if executor else {}
+        agree = sum(each.bits == classes[key].bits for key, each in others.items())
+        same.append(f"{agree} of {len(others)} classes of inputs" if executor else "-")
+    return templates.text(
+        "passport.md",
+        passports=passports,
+        titles=titles,
+        worst=worst,
+        graded=graded,
+        special=special,
+        dependence=[_dependence(passport.invariance) for passport in passports],
+        same=same,
+        made_on="; ".join(made_on),
+        yardsticks=[f.yardstick for f in files.values() if f.yardstick and name == "Cublas"],
+    ).rstrip("\n")
 
 
 def _dependence(row: Invariance) -> str:
-    found = [
-        f"{what} {first}"
-        for what, first in (("M =", row.other_m), ("N =", row.other_n), ("row", row.other_place))
-        if first != "none"
-    ]
-    if row.other_rows:
-        found.append("other values in other rows")
+    tried = (("M =", row.other_m), ("N =", row.other_n), ("row", row.other_place))
+    found = [f"{what} {first}" for what, first in tried if first != "none"]
+    found += ["other values in other rows"] * row.other_rows
     return ", ".join(found) or "no M, N, place or other rows that were tried"
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "**no**"
-
-
-def _exact(yardstick: Yardstick) -> str:
-    which = "; ".join(f"`{each}`" for each in yardstick.wrong) or "none is wrong"
-    return (
-        f"{yardstick.shapes:,} random shapes with extents to 1500, each of ones and of whole "
-        f"numbers, whose results are exact: {which}."
-    )

@@ -13,7 +13,6 @@ from typing import Any
 from tilegate_ci.checks.committed import Committed
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, rounded
-from tilegate_ci.core.markdown import table
 from tilegate_ci.formats.profile import (
     COUNT,
     FIELDS,
@@ -24,6 +23,7 @@ from tilegate_ci.formats.profile import (
     ProfileFile,
     Stall,
 )
+from tilegate_ci.report import templates
 
 WARP_SIZE = 32
 TOP_STALLS = 3
@@ -31,27 +31,11 @@ TOP_STALLS = 3
 _STALL = re.compile(r"smsp__warp_issue_stalled_(\w+)_per_warp_active\.pct")
 # The state of a warp that did issue.
 _ISSUED = "selected"
-_STALL_REASONS = (
-    "barrier",
-    "branch_resolving",
-    "dispatch_stall",
-    "drain",
-    "gmma",
-    "imc_miss",
-    "lg_throttle",
-    "long_scoreboard",
-    "math_pipe_throttle",
-    "membar",
-    "mio_throttle",
-    "misc",
-    "no_instruction",
-    "not_selected",
-    "selected",
-    "short_scoreboard",
-    "sleeping",
-    "tex_throttle",
-    "wait",
-)
+_STALL_REASONS = """
+barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard
+math_pipe_throttle membar mio_throttle misc no_instruction not_selected selected short_scoreboard
+sleeping tex_throttle wait
+"""
 
 # Executed by threads, so that an instruction with lanes switched off counts for what it did.
 _FFMA, _FADD, _FMUL = (
@@ -68,11 +52,10 @@ _BUSY_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
 
 def metric_names() -> list[str]:
-    """All metrics that are requested."""
     measured = [each.metric for each in FIELDS if each.metric]
     busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
     derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]
-    stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS]
+    stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS.split()]
     return [*measured, *derived, *stalls]
 
 
@@ -138,8 +121,12 @@ def read_kernel(row: CsvRow) -> ProfiledKernel:
         counts = record[access]
         counts.update(_conflicts(row, op, counts["wavefronts"]))
         counts["wavefronts_per_instruction"] = _ratio(counts["wavefronts"], counts["instructions"])
-    record["l2"]["hit_pct"] = _l2_hit_pct(row)
-    record["instructions"].update(_ffma(row, record["instructions"]["executed"]))
+    hits, misses, threads = row.count(_L2_HITS), row.count(_L2_MISSES), row.count(_FFMA)
+    looked_up = None if hits is None or misses is None else hits + misses
+    record["l2"]["hit_pct"] = _ratio(hits, looked_up, 100)
+    ffma = None if threads is None else round(threads / WARP_SIZE)
+    share = _ratio(ffma, record["instructions"]["executed"], 100)
+    record["instructions"].update(ffma=ffma, ffma_pct=share)
     for memory in ("dram", "l2"):
         record[memory]["flop_per_byte"] = _ratio(record["flop"], record[memory]["bytes"])
     return ProfiledKernel(**record)
@@ -188,19 +175,6 @@ def _conflicts(row: CsvRow, op: str, wavefronts: int | None) -> dict[str, int | 
     return {"bank_conflicts": max(0, conflicts - contention), "contention": contention}
 
 
-def _l2_hit_pct(row: CsvRow) -> float | None:
-    hits, misses = row.count(_L2_HITS), row.count(_L2_MISSES)
-    share = _ratio(hits, None if hits is None or misses is None else hits + misses)
-    return None if share is None else rounded(100 * share)
-
-
-def _ffma(row: CsvRow, executed: float | None) -> dict[str, Any]:
-    threads = row.count(_FFMA)
-    warps = None if threads is None else round(threads / WARP_SIZE)
-    share = _ratio(warps, executed)
-    return {"ffma": warps, "ffma_pct": None if share is None else rounded(100 * share)}
-
-
 def _flop(row: CsvRow) -> int | None:
     """Operations that ran, in FP32 and in tensor cores; an FFMA is two."""
     ffma = row.count(_FFMA)
@@ -209,17 +183,14 @@ def _flop(row: CsvRow) -> int | None:
     return 2 * ffma + sum(row.count(name) or 0 for name in (_FADD, _FMUL, *_TENSOR_OPS))
 
 
-def _ratio(numerator: float | None, denominator: float | None) -> float | None:
-    if numerator is None or not denominator:
-        return None
-    return rounded(numerator / denominator)
+def _ratio(part: float | None, whole: float | None, factor: float = 1) -> float | None:
+    return None if part is None or not whole else rounded(factor * rounded(part / whole))
 
 
 class Profiles(Committed):
     """The pages of bench/profile; `ci/gate profile` measures what they show."""
 
     name = "profile"
-    holds = "the pages of bench/profile, from the committed profiles"
 
     def files(self, repository: Path) -> dict[Path, str]:
         files = sorted((repository / "bench" / "profile").glob("*.json"))
@@ -227,30 +198,13 @@ class Profiles(Committed):
 
 
 def markdown(profile: ProfileFile) -> str:
-    device = profile.device
-    later = [f"{rung.name} {rung.commit}" for rung in profile.rungs if rung.commit]
-    but = f" ({', '.join(later)})" if later else ""
-    lines = [
-        f"# Profile: {device.name}, {profile.shape}",
-        "",
-        f"Commit {profile.commit}{but}, driver {device.driver}, CUDA {device.cuda}, "
-        f"cuBLAS {device.cublas}, Nsight Compute {profile.ncu}.",
-        "Written by `ci/gate profile` from the JSON file of the same name; bench/README.md says",
-        "what the columns mean. Times are those of single launches with cold caches; to compare",
-        "rungs, take those of bench/baselines.",
-    ]
-    kernels = [
-        (label, kernel) for rung in profile.rungs for label, kernel in _labelled_kernels(rung)
-    ]
+    kernels = [each for rung in profile.rungs for each in _labelled_kernels(rung)]
+    tables = []
     for title in dict.fromkeys(each.table for each in FIELDS if each.table):
         columns = [each for each in FIELDS if each.table == title]
-        rows = [[label, *(_cell(each, kernel) for each in columns)] for label, kernel in kernels]
-        lines += ["", f"## {title}", "", *table(["rung", *(e.heading for e in columns)], rows)]
-    failed = [rung for rung in profile.rungs if rung.error is not None]
-    if failed:
-        lines += ["", "## Not profiled", ""]
-        lines += [f"- {rung.name}: {rung.error}" for rung in failed]
-    return "\n".join(lines) + "\n"
+        rows = [(label, [_cell(each, kernel) for each in columns]) for label, kernel in kernels]
+        tables.append((title, columns, rows))
+    return templates.text("profile.md", profile=profile, tables=tables)
 
 
 def _labelled_kernels(rung: ProfiledRung) -> list[tuple[str, ProfiledKernel]]:
@@ -287,7 +241,6 @@ def _shown_extents(extents: Sequence[int]) -> str:
 
 
 def _shared_memory(kernel: ProfiledKernel) -> str:
-    """Static and dynamic bytes."""
     parts = (kernel.shared_memory.static_bytes, kernel.shared_memory.dynamic_bytes)
     return " + ".join("-" if value is None else str(value) for value in parts)
 

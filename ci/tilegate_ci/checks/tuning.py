@@ -7,7 +7,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,49 +49,8 @@ class Timing:
         return re.sub(r"(split|tail)\d+$", r"\1*", self.configuration)
 
 
-_TIMING_COLUMNS = [field.name for field in fields(Timing)]
-
-
-def load_timings(path: Path) -> list[Timing]:
-    return read_rows(path, Timing, _TIMING_COLUMNS)
-
-
-def read_rows(path: Path, made: type[T], columns: Sequence[str]) -> list[T]:
-    """A dataclass of each line, its fields in the order of the columns; [] without the file."""
-    if not path.exists():
-        return []
-    lines = list(csv.reader(io.StringIO(read_text(path))))
-    if lines[:1] != [[*columns]]:
-        raise GateError(f"{path}:1: the first line must be {','.join(columns)}")
-    types: list[Any] = [field.type for field in fields(made)]  # type: ignore[arg-type]
-    rows = []
-    for number, cells in enumerate(lines[1:], start=2):
-        try:
-            rows.append(made(*(kind(cell) for kind, cell in zip(types, cells, strict=True))))
-        except ValueError as wrong:
-            raise GateError(f"{path}:{number}: malformed: {wrong}") from wrong
-    return rows
-
-
-def save_timings(path: Path, rows: Iterable[Timing]) -> None:
-    order = sorted(rows, key=lambda row: (row.gpu, row.problem_class, row.problem, row.rank))
-    _save(path, _TIMING_COLUMNS, order)
-
-
-def _save(path: Path, columns: Sequence[str], rows: "Iterable[Timing] | Iterable[Cell]") -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow(
-            [rounded(cell) if isinstance(cell, float) else cell for cell in astuple(row)]
-        )
-    write_text(path, text.getvalue())
-
-
 TABLE = Path("kernels/sgemm/table.csv")
 LEAST_GAIN = 0.01  # of a cell over the cost models' choice
-_TABLE_COLUMNS = ["gpu", "class", "family", "gain", "code"]
 
 
 @dataclass(frozen=True)
@@ -183,12 +142,42 @@ def _neighbours(name: str) -> list[str]:
     return found
 
 
-def load_table(path: Path) -> list[Cell]:
-    return read_rows(path, Cell, _TABLE_COLUMNS)
+# Of each kind of rows, their head.
+_COLUMNS: dict[type[Any], list[str]] = {
+    Timing: [field.name for field in fields(Timing)],
+    Cell: ["gpu", "class", "family", "gain", "code"],
+}
 
 
-def save_table(table: Iterable[Cell], path: Path) -> None:
-    _save(path, _TABLE_COLUMNS, table)
+def load(path: Path, kind: type[T]) -> list[T]:
+    """The rows of the file, in the order of the columns; [] without it."""
+    if not path.exists():
+        return []
+    lines, columns = list(csv.reader(io.StringIO(read_text(path)))), _COLUMNS[kind]
+    if lines[:1] != [columns]:
+        raise GateError(f"{path}:1: the first line must be {','.join(columns)}")
+    types: list[Any] = [field.type for field in fields(kind)]  # type: ignore[arg-type]
+    rows = []
+    for number, cells in enumerate(lines[1:], start=2):
+        try:
+            rows.append(kind(*(made(cell) for made, cell in zip(types, cells, strict=True))))
+        except ValueError as wrong:
+            raise GateError(f"{path}:{number}: malformed: {wrong}") from wrong
+    return rows
+
+
+def save(path: Path, kind: type[T], rows: Iterable[T]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS[kind])
+    for row in rows:
+        cells = (getattr(row, field.name) for field in fields(kind))  # type: ignore[arg-type]
+        writer.writerow([rounded(cell) if isinstance(cell, float) else cell for cell in cells])
+    write_text(path, text.getvalue())
+
+
+def save_timings(path: Path, rows: Iterable[Timing]) -> None:
+    save(path, Timing, sorted(rows, key=lambda r: (r.gpu, r.problem_class, r.problem, r.rank)))
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,9 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.core.files import check_outputs, locked, write_text
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device
 from tilegate_ci.model import baseline_path
-
-EXAMPLES = """examples:
-  ci/gate accept run.json                          # bench/baselines/<device>.json
-  ci/gate accept run.json --baseline mine.json
-  ci/gate accept warptile_only.json --merge        # keep the rows that it does not have
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("candidate", metavar="CANDIDATE")
-    option(command, "--baseline", "FILE", "default: bench/baselines/<device name>.json")
-    flag(command, "--merge", "keep the rows that CANDIDATE does not have")
-    flag(command, "--allow-dirty", "accept a run of uncommitted changes")
-    flag(command, "--allow-few", "accept a GPU run of fewer than 3 processes")
-    option(command, "--reason", "TEXT", "why a margin may grow beyond 3 %%; its row keeps it")
 
 
 def run(arguments: argparse.Namespace) -> int:

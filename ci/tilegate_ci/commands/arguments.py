@@ -1,18 +1,21 @@
-"""Options shared by several commands."""
+"""The command line of each command: NAME.txt beside its module is both its help and its options.
+
+The first line says what the command does. In the second paragraph each line has an argument and its
+help, which may go on in deeper lines. `METAVAR...` may be repeated, `[METAVAR]` left out; words in
+lower case with bars between them are the values to choose from; `| --option` excludes the option
+above it; a line at the margin begins a group. `@name` stands for the lines of shared/name.txt."""
 
 import argparse
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tilegate_ci.core.git import named_commit
-from tilegate_ci.core.options import option
-from tilegate_ci.formats.reading import Declared
-from tilegate_ci.judge.compare import Margin
-from tilegate_ci.model import MIN_DELTA, REPOSITORY
+from tilegate_ci.model import REPOSITORY
 
-_AGAIN = "may be repeated"
+SHARED = Path(__file__).with_name("shared")
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
@@ -23,10 +26,6 @@ def whole(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return number
-
-
-count = whole(1, 1000)  # of processes
-seed = whole(0, 2**63 - 1)
 
 
 def seconds(text: str) -> float:
@@ -56,29 +55,6 @@ def duration(text: str) -> float:
     return number * units[unit]
 
 
-def add_margins(group: argparse._ActionsContainer) -> None:
-    """A slow-down must exceed both."""
-    option(
-        group,
-        "--margin",
-        "PERCENT",
-        f"the slow-down that passes, such as 3%%; default: {100 * MIN_DELTA:g}%%",
-        type=percent,
-    )
-    option(
-        group,
-        "--margin-abs",
-        "TIME",
-        "and the increase in time that passes, such as 2us: what is slower must exceed both",
-        type=duration,
-        default=0.0,
-    )
-
-
-def margin_in(arguments: argparse.Namespace, least: float = MIN_DELTA) -> Margin:
-    return Margin(arguments.margin or least, arguments.margin_abs)
-
-
 def regex(text: str) -> str:
     try:
         re.compile(text)
@@ -87,51 +63,91 @@ def regex(text: str) -> str:
     return text
 
 
-def add_commit(command: argparse._ActionsContainer) -> None:
-    how = "where git cannot say it; default: $TILEGATE_COMMIT"
-    option(command, "--commit", "SHA", how)
+def shape(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not MxNxK, each at least 1")
+    return text
+
+
+# By metavar; the TYPES of a command have those of its own, by name.
+TYPES: Mapping[str, Callable[[str], Any]] = {
+    "N": whole(1, 1000),
+    "SEED": whole(0, 2**63 - 1),
+    "SECONDS": seconds,
+    "PERCENT": percent,
+    "TIME": duration,
+    "REGEX": regex,
+    "MxNxK": shape,
+    "SHA": str,
+    **dict.fromkeys(("PATH", "DIR", "TREE"), Path),
+}
+REPEATED = "; may be repeated"
+
+
+def read_help(path: Path) -> list[str]:
+    """What the command does; its arguments; the rest, which help shows as it is."""
+
+    def shared(name: re.Match[str]) -> str:
+        return (SHARED / f"{name[1]}.txt").read_text("utf-8")
+
+    text = re.sub(r"^@(\w+)\n", shared, path.read_text("utf-8"), flags=re.MULTILINE)
+    return text.split("\n\n", 2)
+
+
+def add_arguments(
+    command: argparse.ArgumentParser,
+    text: str,
+    types: Mapping[str, Callable[[str], Any]],
+    defaults: Mapping[str, Any],
+) -> None:
+    """The arguments that the text lists, with the types and defaults of some of them by name."""
+    group: argparse._ActionsContainer = command
+    lines = re.sub(r"\n {4,}", "  ", text).splitlines()
+    for line, after in zip(lines, [*lines[1:], ""]):
+        if not line.startswith(" "):
+            group = command.add_argument_group(line.rstrip(":"))
+            continue
+        if after.startswith("  |"):
+            exclusive = group.add_mutually_exclusive_group()
+        alone = not (after.startswith("  |") or line.startswith("  |"))
+        form, _, told = (part.strip() for part in line.strip(" |").partition("  "))
+        name, more = _parsed(form, re.sub(" +", " ", told))
+        dest = name.removeprefix("--").replace("-", "_")
+        if "metavar" in more:
+            more["type"] = types.get(dest) or TYPES.get(more["metavar"])
+        if dest in defaults:
+            more["default"] = defaults[dest]
+        (group if alone else exclusive).add_argument(name, **more)
+
+
+def _parsed(form: str, told: str) -> tuple[str, dict[str, Any]]:
+    """What argparse is to be told of `--name METAVAR...`, or of `[name=METAVAR...]`."""
+    more: dict[str, Any] = {"help": told.replace("%", "%%")}
+    optional, form = form.startswith("["), form.strip("[]")
+    many, form = form.endswith("..."), form.removesuffix("...")
+    if form.startswith("--"):
+        name, *metavars = form.split(" ")
+        if told.startswith("required"):
+            more["required"] = True
+        if many:
+            more |= {"action": "append", "help": more["help"] + REPEATED}
+        if not metavars:
+            more["action"] = "store_true"
+    else:
+        name, _, metavar = form.rpartition("=")
+        name, metavars = name or metavar.lower() + "s" * many, [metavar]
+        if many or optional:
+            more["nargs"] = "+" if not optional else "*" if many else "?"
+    if told == "hidden":
+        more["help"] = argparse.SUPPRESS
+    if metavars[1:]:
+        more |= {"nargs": len(metavars), "metavar": tuple(metavars)}
+    elif metavars and re.fullmatch(r"[a-z0-9]+(\|[a-z0-9]+)+", metavars[0]):
+        more["choices"] = metavars[0].split("|")
+    elif metavars:
+        more["metavar"] = metavars[0]
+    return name, more
 
 
 def commit_of(arguments: argparse.Namespace) -> str:
     return named_commit(arguments.commit, REPOSITORY)
-
-
-def add_cmake(command: argparse.ArgumentParser) -> None:
-    option(command, "--cmake", "ARGUMENT", _AGAIN, action="append", default=[])
-
-
-def add_declared(group: argparse._ActionsContainer) -> None:
-    """What the owner of another project's benchmarks says of them."""
-    option(
-        group,
-        "--time",
-        "NAME",
-        "real_time (default) or cpu_time of Google Benchmark; a summary's tag of NVBench, "
-        "default nv/cold/time/gpu/mean; a statistic of pytest-benchmark, default median; a column "
-        "of asv, default result, or of lines, default seconds",
-        default="",
-    )
-    option(
-        group,
-        "--yardstick",
-        "PATTERN",
-        "judge the time relative to this benchmark's, as Reference/*: * stands for the same "
-        "part of a name between slashes, at the end for the rest",
-        default="",
-    )
-    option(
-        group,
-        "--verified",
-        "NAME",
-        "the counter, summary, extra_info or column that is 1 where the result was checked "
-        "and right",
-        default="",
-    )
-
-
-def declared_in(arguments: argparse.Namespace, pattern: str = "") -> Declared:
-    return Declared(arguments.time, arguments.yardstick, arguments.verified, pattern)
-
-
-def add_repository(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from tilegate_ci.commands import report
-from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
+from tilegate_ci.commands.arguments import commit_of
 from tilegate_ci.commands.compare import show
 from tilegate_ci.commands.run import WORK
 from tilegate_ci.core import child, documents
@@ -24,9 +24,9 @@ from tilegate_ci.core.files import (
 )
 from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
-from tilegate_ci.core.options import option
 from tilegate_ci.formats import run_file
 from tilegate_ci.formats.run_file import Role, collect
+from tilegate_ci.formats.stages import stages_of
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
 from tilegate_ci.measure import conditions, gate_run
@@ -37,46 +37,12 @@ from tilegate_ci.measure.launcher import (
     launch,
     read_suite,
     shapes_of,
-    stages_of,
 )
 from tilegate_ci.measure.projects import Tilegate, build_preset
-from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY, RunFile, Session, baseline_path
-from tilegate_ci.report.data import load_sources
+from tilegate_ci.model import REPOSITORY, RunFile, Session, baseline_path
+from tilegate_ci.report.figures import load_sources
 
 PROCESSES = {"gpu": 3, "cpu": 1}
-
-EXIT_CODES = EXIT_MEANINGS
-EXAMPLES = """examples:
-  ci/bench                                   # every benchmark; the gated ones are judged
-  ci/bench --filter '^Warptile/'             # one rung
-  ci/bench --processes 5                     # to accept as a baseline
-  ci/bench --base origin/main                # judged by the baseline of the merge base
-  ci/bench --shapes 1000x1000x1000 -- --cold # a measurement of its own, beside the gate
-  ci/bench --wheels DIR                      # Python packages from a folder, without an index
-
-What is gated and differs from the baseline is measured again, in pairs with the baseline's commit,
-so that another board than the baseline's passes. Without a baseline for this device it reports,
-says how to accept one, and exits 0.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "--filter", "REGEX", "only benchmarks whose name matches", type=regex)
-    option(command, "--shapes", "SHAPES", "as bench's own --shapes")
-    option(command, "--processes", "N", "default: 3 on a GPU, else 1", type=count)
-    command.add_argument(
-        "--preset", choices=tuple(PROCESSES), help="default: gpu where a GPU and nvcc are, else cpu"
-    )
-    option(command, "--base", "REV", "judge by the baseline of REV's merge base with HEAD")
-    add_commit(command)
-    option(
-        command,
-        "--placements",
-        "N",
-        "of operands in memory; default on a GPU: as the baseline was measured",
-        type=count,
-    )
-    option(command, "extra", "-- OPTION", "of build/<preset>/bench/bench", nargs="*")
 
 
 def run(arguments: argparse.Namespace) -> int:

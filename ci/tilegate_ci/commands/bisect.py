@@ -11,40 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import regex
-from tilegate_ci.commands.run import INTERRUPTED, add_project_options, project_of
+from tilegate_ci.commands.run import INTERRUPTED, project_of
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.git import git, git_output, said
 from tilegate_ci.core.names import matching
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.measure import gate_run
 from tilegate_ci.measure.gate_run import Options
 from tilegate_ci.measure.launcher import parse_suite
 from tilegate_ci.measure.projects import Project, Tilegate
 
-__all__ = ["EXAMPLES", "EXIT_CODES", "INTERRUPTED", "add_arguments", "run"]
+__all__ = ["INTERRUPTED", "run"]
 
 FOUND, UNDECIDED = 0, 3
-
-EXIT_CODES = {
-    FOUND: "found",
-    2: "error: not two commits of which the first is an ancestor, interrupted, ...",
-    UNDECIDED: "cannot tell",
-}
-EXAMPLES = """examples:
-  ci/gate bisect v1.2 HEAD --filter '^Warptile/4096'
-  ci/gate bisect origin/main~20 origin/main --filter '^Warptile/' --dry-run
-
-of another project, from its own folder, with the options of gate run:
-  gate bisect v1.2 HEAD --filter '^Kernel/' --build 'make BUILD={build}' \\
-    --run '{build}/bench --benchmark_out={out}'
-
-Each step is that of `ci/gate run --no-screen --base GOOD --head COMMIT`, or of `gate run` with
-these commands, beginning with BAD itself; waivers do not count. A commit that does not build, or
-whose times do not decide, is skipped. The checkout stays as it is. Run again after an interruption,
-the same command measures nothing twice.
-"""
 
 
 @dataclass(frozen=True)
@@ -58,16 +37,6 @@ class Span:
     def steps(self) -> int:
         """About as many commits are measured."""
         return 1 + (self.commits - 1).bit_length()
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "good", "GOOD", "a commit before the slow-down")
-    option(command, "bad", "BAD", "a later one, after it")
-    option(
-        command, "--filter", "REGEX", "the benchmarks that became slower", type=regex, required=True
-    )
-    flag(command, "--dry-run", "say what would be run")
-    add_project_options(command)
 
 
 def run(arguments: argparse.Namespace) -> int:

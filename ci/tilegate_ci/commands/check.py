@@ -6,61 +6,18 @@ from pathlib import Path
 
 from tilegate_ci.checks.accuracy import Accuracy
 from tilegate_ci.checks.committed import Committed, Report
-from tilegate_ci.checks.counters.check import Counters, add_program
+from tilegate_ci.checks.counters import Counters
 from tilegate_ci.checks.pages.tables import Plots, Tables
 from tilegate_ci.checks.passport import Passports
 from tilegate_ci.checks.profile import Profiles
-from tilegate_ci.checks.resources.check import Resources
-from tilegate_ci.commands.arguments import add_commit, add_repository
+from tilegate_ci.checks.resources.table import Resources
 from tilegate_ci.core.files import GateError, check_outputs, message, write_text
-from tilegate_ci.core.options import flag, option
-from tilegate_ci.model import worst
+from tilegate_ci.model import REPOSITORY, worst
 
-_CLASSES: tuple[type[Committed], ...] = (
-    Resources,
-    Counters,
-    Passports,
-    Tables,
-    Plots,
-    Profiles,
-    Accuracy,
-)
+_CLASSES = (Resources, Counters, Passports, Tables, Plots, Profiles, Accuracy)
 TABLES: dict[str, Committed] = {each.name: each() for each in _CLASSES}
 
-EXIT_CODES = {
-    0: "as committed",
-    1: "a table, or a page that quotes one, is not as committed; a hazard",
-    2: "error: no compiler, no GPU, a spill without a waiver, a missing case, ...",
-    4: "resources: the committed table is of another nvcc release",
-}
-EXAMPLES = (
-    "tables:\n"
-    + "".join(f"  {name:10} {table.holds}\n" for name, table in TABLES.items())
-    + """
-examples:
-  ci/gate check                                  # all that this machine can compute
-  ci/gate check resources --rung Warptile --arch 90a
-  ci/gate check resources --changed --arch 90a   # rungs whose sources the table does not know
-  ci/gate check counters --update && git diff    # after an intended change
-  ci/gate check tables plot --update             # the READMEs, after a new baseline
-  ci/gate check accuracy --rung Int8x3 --update  # on a GPU
-  ci/gate check passport --preset gpu --recorded rungs.json --yardstick cublas.json --update
-"""
-)
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "tables", "TABLE", ", ".join(TABLES), nargs="*")
-    flag(command, "--update", "write the tables and their pages")
-    option(command, "--rung", "NAME", "only this; may be repeated", action="append")
-    option(command, "--markdown", "FILE", "write the report there too")
-    command.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # of old commands
-    add_repository(command)
-    group = command.add_argument_group("of single tables")
-    for table in TABLES.values():
-        table.add_arguments(group)
-    add_program(group, "what counts, or make_passport")
-    add_commit(group)
+DEFAULTS = {"repository": REPOSITORY}
 
 
 def run(arguments: argparse.Namespace) -> int:

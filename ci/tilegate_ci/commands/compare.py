@@ -7,57 +7,27 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_declared, add_margins, declared_in, margin_in
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, check_outputs, message, read_text, write_text
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats import run_file
-from tilegate_ci.formats.reading import is_process, read_any
+from tilegate_ci.formats.reading import Declared, is_process, read_any
 from tilegate_ci.formats.run_file import Role, check_distinct, collect, load, read_sessions
 from tilegate_ci.judge import verdict_file, waivers
-from tilegate_ci.judge.compare import Comparison, compare
-from tilegate_ci.model import EXIT_MEANINGS, RunFile
+from tilegate_ci.judge.compare import Comparison, Margin, compare
+from tilegate_ci.model import MIN_DELTA, RunFile
 from tilegate_ci.report import render
 
-EXIT_CODES = EXIT_MEANINGS
-EXAMPLES = """examples:
-  ci/gate compare bench/baselines/nvidia-h200.json run.json
-  ci/gate compare bench/baselines/nvidia-h200.json run.json --filter '^Warptile/'
-  ci/gate compare bench/baselines/nvidia-h200.json run.json --markdown summary.md
-  ci/gate compare before.json process_*.json --commit "$(git rev-parse HEAD)"
-
-without a baseline, a run of the JSON of several processes, which accept and report take:
-  build/gpu/bench/bench --benchmark_out=process_1.json --benchmark_out_format=json
-  ci/gate compare --no-baseline --out run.json --commit "$SHA" process_*.json
-"""
+DEFAULTS = {"waivers": str(waivers.WAIVERS)}
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(
-        command,
-        "files",
-        "FILE",
-        "the baseline, then the candidate: a run, or what its processes wrote: the JSON of "
-        "Google Benchmark, NVBench or pytest-benchmark, asv's results, lines of name,seconds",
-        nargs="+",
-    )
-    option(command, "--filter", "REGEX", "judge only benchmarks whose name contains a match")
-    add_margins(command)
-    add_verdict_options(command)
-    group = command.add_argument_group("of processes")
-    flag(group, "--no-baseline", "all files are processes")
-    option(group, "--out", "FILE", "write the run that they make")
-    option(group, "--commit", "SHA", "40 hex digits, -dirty after them if so")
-    option(group, "--conditions", "FILE", "a JSON list of sessions; default: one, unknown")
-    add_declared(command.add_argument_group("another project's benchmarks"))
+def margin_in(arguments: argparse.Namespace, least: float = MIN_DELTA) -> Margin:
+    return Margin(arguments.margin or least, arguments.margin_abs or 0.0)
 
 
-def add_verdict_options(command: argparse.ArgumentParser) -> None:
-    option(
-        command, "--waivers", "FILE", "default: bench/waivers.json", default=str(waivers.WAIVERS)
-    )
-    option(command, "--markdown", "FILE", "write the report there too (overwrites the file)")
-    option(command, "--json", "FILE", "write the verdicts there, for `ci/gate report`")
+def declared_in(arguments: argparse.Namespace, pattern: str = "") -> Declared:
+    """What the owner of another project's benchmarks says of them."""
+    said = (arguments.time, arguments.yardstick, arguments.verified, pattern)
+    return Declared(*(word or "" for word in said))
 
 
 def check_verdict_options(
@@ -108,7 +78,6 @@ def collected(texts: Mapping[str, str], paths: list[str], arguments: argparse.Na
 
 
 def show(found: Comparison, markdown: str | None, json: str | Path | None) -> int:
-    """Writes the reports and returns the exit code."""
     if markdown:
         write_text(Path(markdown), render.markdown(found))
     if json:

@@ -7,28 +7,13 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.commands import bisect
-from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.commands.run import WORK
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.judge.drift import Drift, accepted_baselines, drifts
 from tilegate_ci.measure.projects import Tilegate
-from tilegate_ci.model import relative
+from tilegate_ci.model import REPOSITORY, relative
 
-EXIT_CODES = {0: "no drift", 1: "a benchmark drifts", 2: "error"}
-EXAMPLES = """examples:
-  ci/gate drift                                      # bench/baselines/nvidia-*.json
-  ci/gate drift bench/baselines/nvidia-h200.json --bisect
-
-Reads the git log of the baselines, and measures nothing unless --bisect is given: that finds the
-commit that began the worst drift, as ci/gate bisect does.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "baselines", "BASELINE", "relative to the root", nargs="*")
-    flag(command, "--bisect", "find the commit of the worst")
-    add_repository(command)
+DEFAULTS = {"repository": REPOSITORY}
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,39 +6,25 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
-from tilegate_ci.checks.counters.check import add_program, program_of
-from tilegate_ci.checks.counters.count import Sources, count, list_rungs
-from tilegate_ci.checks.counters.explain import compare, describe, next_rung
+from tilegate_ci.checks.counters import (
+    Sources,
+    compare,
+    count,
+    describe,
+    list_rungs,
+    program_of,
+)
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.names import canonical_name, shape_of
-from tilegate_ci.core.options import option
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.measure.projects import build_preset
 
-DEFAULT_SHAPE = "256x256x256"
 CHOOSES = "Sgemm"
 MOST_COUNTED = 2**25  # multiply-adds; less than a second
 FMA_PER_S = 2e8  # that the executor counts
 
-EXIT_CODES = {0: "no hazard", 1: "a rung has a hazard", 2: "error"}
-EXAMPLES = """examples:
-  ci/gate explain Vectorized
-  ci/gate explain Warptile 2048x2048x32
-  ci/gate explain --diff Prefetch Swizzle
-  ci/gate explain Sgemm 4096x4096x4096/NT    # which configuration an H200 gets, and why
-
-Counted by the SIMT executor on this machine's CPU, for a GPU of 132 multiprocessors. The shape may
-be any problem that follows a rung in a benchmark's name, such as 256x256x256/beta0.5.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "rung", "RUNG", "or RUNG.variant", nargs="?")
-    how = f"the problem; default: {DEFAULT_SHAPE}"
-    option(command, "shape", "MxNxK", how, nargs="?", default=DEFAULT_SHAPE)
-    command.add_argument("--diff", nargs=2, metavar=("A", "B"), help="put two rungs side by side")
-    add_program(command, "tilegate_count")
+DEFAULTS = {"shape": "256x256x256"}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,14 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
         if case.not_applicable:
             raise GateError(f"{case.name}: {case.not_applicable}")
     if arguments.diff:
-        lines, shown = list(compare(cases[0], cases[1])), cases
-    else:
-        idea = ladder[rung].idea if rung in ladder else ""
-        lines, shown = list(describe(cases[0], idea, Sources())), cases[:1]
-        if len(cases) > 1 and not any(case.error or case.not_applicable for case in cases):
-            lines += next_rung(cases[0], cases[1], ladder[asked[1]].idea)
-    sys.stdout.write("\n".join(lines) + "\n")
-    return int(any(case.error for case in shown))
+        sys.stdout.write(compare(cases[0], cases[1]))
+        return int(any(case.error for case in cases))
+    idea = ladder[rung].idea if rung in ladder else ""
+    sound = not any(case.error or case.not_applicable for case in cases)
+    after = cases[1] if cases[1:] and sound else None
+    after_idea = ladder[asked[1]].idea if after else ""
+    sys.stdout.write(describe(cases[0], idea, Sources(), after, after_idea))
+    return int(bool(cases[0].error))
 
 
 def choice(program: Path | None, case: str) -> str:

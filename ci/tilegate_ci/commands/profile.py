@@ -7,12 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from tilegate_ci.checks.committed import chosen, shape
+from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.profile import markdown, metric_names, parse_csv, read_kernel
-from tilegate_ci.commands.arguments import add_commit, commit_of
+from tilegate_ci.commands.arguments import commit_of
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, message, write_text
-from tilegate_ci.core.options import option
 from tilegate_ci.formats.profile import (
     ProfiledKernel,
     ProfiledRung,
@@ -29,36 +28,12 @@ RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, co
 SCRATCH = REPOSITORY / "build" / "profile"  # output of ncu, and profiles of other choices
 SHAPE = "4096x4096x4096"
 
-EXIT_CODES = {
-    0: "every rung was profiled",
-    1: "a rung could not be profiled; the others are written all the same",
-    2: "error: a GPU, nvcc, ncu or the permission to read counters is missing, ...",
-}
-EXAMPLES = """examples:
-  ci/gate profile                          # every rung; bench/profile/<device>.json, .md
-  ci/gate profile Warptile Cublas          # these; build/profile/<device>.json, .md
-  ci/gate profile --shape 512x512x512 --out /tmp/small
-  ci/gate profile --render bench/profile/nvidia-h200.json  # the Markdown again; needs no GPU
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "rungs", "RUNG", "default: every stage, Cublas too", nargs="*")
-    option(command, "--shape", "MxNxK", "default: %(default)s", type=shape, default=SHAPE)
-    option(
-        command,
-        "--out",
-        "DIR",
-        "default: bench/profile for every rung at the default shape, else build/profile",
-        type=Path,
-    )
-    add_commit(command)
-    option(command, "--render", "JSON", "only write that profile's Markdown again", type=Path)
+DEFAULTS = {"shape": SHAPE}
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.render:
-        _render(arguments.render)
+        _render(Path(arguments.render))
         return 0
     ncu, commit = find_tools(), commit_of(arguments)
     build = build_preset("gpu", "profile_target", REPOSITORY)

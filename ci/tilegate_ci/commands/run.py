@@ -7,86 +7,30 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import (
-    add_cmake,
-    add_declared,
-    add_margins,
-    declared_in,
-    margin_in,
-    regex,
-    seconds,
-    seed,
-    whole,
-)
-from tilegate_ci.commands.compare import add_verdict_options, check_verdict_options, show
+from tilegate_ci.commands.arguments import whole
+from tilegate_ci.commands.compare import check_verdict_options, declared_in, margin_in, show
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.git import top_of
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.paired import MIN_PAIRS, MOST_PAIRS, PAIRS, pairs_needed
 from tilegate_ci.measure.gate_run import Options, judged, prepare
 from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
 from tilegate_ci.measure.projects import Foreign, Project, Tilegate
-from tilegate_ci.model import EXIT_MEANINGS, MIN_DELTA, OTHER, REPOSITORY, Verdict
+from tilegate_ci.model import MIN_DELTA, OTHER, REPOSITORY, Verdict
 
 WORK = REPOSITORY / "build" / "gate-run"
 FOREIGN_WORK = ".gate"
 
-EXIT_CODES = EXIT_MEANINGS
 INTERRUPTED = "completed processes are kept, run again to continue"
-EXAMPLES = """examples:
-  ci/gate run --base origin/main                       # the working tree against main
-  ci/gate run --base origin/main --markdown summary.md --json verdict.json
-  ci/gate run --base ../before --head ../after         # folders, where there is no git history
-  ci/gate run --base origin/main --no-screen --filter '^Warptile/'
-  ci/gate run --base origin/main --dry-run
 
-of another project, from its own folder:
-  gate run --base main --build 'make BUILD={build}' --run '{build}/bench --benchmark_out={out}'
-  gate run --base main --run './bench.sh {out}' --yardstick 'Reference/*' --verified correct
-
-The base is the merge base. Both sides are built and compared. Benchmarks whose machine code is the
-same are identical and not measured; the others are measured in pairs of base and head. Where most
-rungs differ, a screen against the committed baseline comes first. Run again after an interruption,
-the same command continues where it stopped.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--base", metavar="REV|DIR", required=True)
-    option(command, "--head", "REV|DIR", "default: the working tree")
-    option(command, "--filter", "REGEX", "only some benchmarks of the suite", type=regex)
-    option(
-        command,
-        "--pairs",
-        "N",
-        f"default: {PAIRS}",
-        type=whole(MIN_PAIRS, MOST_PAIRS),
-        default=PAIRS,
-    )
-    flag(
-        command,
-        "--no-screen",
-        "everything in pairs, and against the base itself, not the merge base",
-    )
-    option(command, "--out", "FOLDER", "of the processes; default: build/gate-run/…")
-    option(command, "--work", "FOLDER", "to build in")
-    command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
-    command.add_argument("--seed", metavar="N", type=seed, default=1)
-    flag(command, "--no-identity", "judge what has the same machine code too")
-    flag(command, "--dry-run", "say what would be run")
-    add_project_options(command)
-    add_verdict_options(command)
-
-
-def add_project_options(command: argparse.ArgumentParser) -> None:
-    add_cmake(command)
-    group = command.add_argument_group("another project's benchmarks")
-    option(group, "--build", "CMD", "builds a side, in the folder {build}")
-    option(group, "--run", "CMD", "runs one process, which writes its JSON to the file {out}")
-    add_margins(group)
-    add_declared(group)
+TYPES = {"pairs": whole(MIN_PAIRS, MOST_PAIRS)}
+DEFAULTS = {
+    "pairs": PAIRS,
+    "seed": 1,
+    "min_time": MIN_TIME_S,
+    "waivers": str(waivers.WAIVERS),
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -153,7 +97,7 @@ def project_of(arguments: argparse.Namespace, work: str | None = None) -> Projec
                 f"{REPOSITORY}: no checkout of Tilegate; for any project give --run CMD"
             )
         launcher = Launcher(min_time, getattr(arguments, "seed", 1), placements=PLACES)
-        return Tilegate.at(Path(work or WORK).resolve(), arguments.cmake, launcher)
+        return Tilegate.at(Path(work or WORK).resolve(), arguments.cmake or (), launcher)
     if "{out}" not in arguments.run:
         raise GateError(
             "--run: the command must name the file that it writes its JSON to: {out}, as in "

@@ -118,7 +118,6 @@ def validated(model: type[T], text: str, source: str, place: Place = ()) -> T:
 
 
 def to_text(model: object) -> str:
-    """The file that holds the model."""
     fields = TypeAdapter(type(model)).dump_python(model, mode="json", by_alias=True)
     return dumps(fields) + "\n"
 

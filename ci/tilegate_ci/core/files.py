@@ -3,12 +3,13 @@
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import math
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -183,6 +184,16 @@ def dumps(value: Any, indent: int = 0) -> str:
         rows = [dumps(item, indent + 1) for item in value]
         return "[" + inner + f",{inner}".join(rows) + outer + "]"
     return json.dumps(value, allow_nan=False)
+
+
+def digest_of(root: Path, paths: Iterable[Path]) -> str:
+    """Changes with any byte of the files, and with which files they are."""
+    hashed = hashlib.sha256()
+    for path in paths:
+        place = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        hashed.update(f"{place.as_posix()} {content}\n".encode())
+    return hashed.hexdigest()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,14 +2,15 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from tilegate_ci.core.documents import Open, validated
-from tilegate_ci.core.files import GateError, Place, fault
-from tilegate_ci.formats.timings import Timings
+from tilegate_ci.core.files import Place, fault
+from tilegate_ci.formats.timings import TimedFile, TimedRow
 
 TIME = "result"  # the median of the samples, in seconds
 
@@ -23,41 +24,39 @@ class AsvReport(Open):
     date: Annotated[int, Field(ge=0, lt=10**14)] | None = None  # milliseconds
 
 
-def read(text: str, path: str, time: str, verified: str) -> Timings:
-    """`time` is a column. Benchmarks of memory, or that track a number, are left out."""
+def read(text: str, path: str) -> TimedFile:
     report = validated(AsvReport, text, path)
-    if verified:
-        raise GateError(f"{path}: asv keeps no counters, so that --verified has none to look at")
-    if time not in report.result_columns:
-        known = ", ".join(name for name in report.result_columns if name[:5] in ("resul", "stats"))
-        raise GateError(f"{path}: no column {time}; --time takes one of {known}")
     started = None
     if report.date is not None:
         started = datetime.fromtimestamp(report.date / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    found = Timings(path, str(report.params.get("machine") or "an unnamed machine"), started)
-    for name, row in report.results.items():
+    device = str(report.params.get("machine") or "an unnamed machine")
+    takes = [name for name in report.result_columns if name[:5] in ("resul", "stats")]
+    return TimedFile(device, started, "column", f"one of {', '.join(takes)}", _rows(report, path))
+
+
+def _rows(report: AsvReport, path: str) -> Iterator[TimedRow]:
+    """A row per combination of parameters. Benchmarks of memory, or that track a number, are left
+    out."""
+    for name, cells in report.results.items():
         if not name.rpartition(".")[2].startswith(("time_", "timeraw_")):
             continue
         place: Place = ("results", name)
-        cells = dict(zip(report.result_columns, row))
-        results, times = cells.get(TIME), cells.get(time)
-        if not (isinstance(results, list) and isinstance(times, list)):
-            raise fault(path, place, f"{name} failed: it has no {time}")
-        axes = cells.get("params") or []
+        columns = dict(zip(report.result_columns, cells))
+        results, axes = columns.get(TIME), columns.get("params") or []
+        if not isinstance(results, list):
+            raise fault(path, place, f"{name} failed: it has no {TIME}")
         if not (isinstance(axes, list) and all(isinstance(axis, list) for axis in axes)):
             raise fault(path, place, "params: must be a list of lists")
-        if not math.prod(map(len, axes)) == len(results) == len(times):
-            text = f"{len(times)} values for {math.prod(map(len, axes))} combinations of params"
-            raise fault(path, place, text)
+        count = math.prod(map(len, axes))
+        if count != len(results):
+            raise fault(path, place, f"{len(results)} values for {count} combinations of params")
+        series = {n: of for n, of in columns.items() if isinstance(of, list) and len(of) == count}
         # The last parameter changes fastest.
-        names = ["/".join([name, *map(str, case)]) for case in itertools.product(*axes)]
-        for case, result, value in zip(names, results, times):
-            if isinstance(result, float) and math.isnan(result):
-                found.skip(case, "its setup raised NotImplementedError", place)
-            elif value is None:
-                raise fault(path, place, f"{case} failed: it has no {time}")
+        for at, case in enumerate(itertools.product(*axes)):
+            full = "/".join([name, *map(str, case)])
+            if isinstance(results[at], float) and math.isnan(results[at]):
+                yield TimedRow(full, place, skipped="its setup raised NotImplementedError")
             else:
-                found.add(case, value, None, place)
-    if not (found.seconds or found.skipped):
-        raise fault(path, ("results",), "no time_… benchmark in it")
-    return found
+                yield TimedRow(
+                    full, place, {column: values[at] for column, values in series.items()}
+                )

@@ -6,9 +6,10 @@ from typing import Any
 
 from tilegate_ci.core.documents import Open, validated
 from tilegate_ci.core.files import Place, fault, shown
-from tilegate_ci.formats.timings import Timings, counted, is_time
+from tilegate_ci.formats.timings import TimedFile, TimedRow, is_time
 
 TIME = "real_time"  # which is the manual time of a benchmark that has one
+_TIMES = (TIME, "cpu_time")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _NONE = "no benchmark in it; aggregates alone are not enough"
 
@@ -42,26 +43,20 @@ def utc(date: Any) -> str | None:
         return None
 
 
-def read(text: str, path: str, time: str, verified: str) -> Timings:
-    """`time` is real_time or cpu_time; `verified` is a counter that must be 1, or empty."""
+def read(text: str, path: str) -> TimedFile:
     report = validated(GoogleReport, text, path)
     context = report.context
     device = str(context.get("device_name") or context.get("host_name") or "an unnamed machine")
-    found = Timings(path, device, utc(context.get("date")))
-    for place, row in report.rows(path):
-        name = str(row.get("run_name") or row.get("name") or "")
-        if row.get("skipped"):
-            found.skip(name, str(row.get("skip_message") or ""), place)
-            continue
-        sound = counted(row, verified, name, path, place)
-        found.add(name, _seconds(row, time, name, path, place), sound, place)
-    return found
+    rows = (_row(place, row, path) for place, row in report.rows(path))
+    return TimedFile(device, utc(context.get("date")), "time", " or ".join(_TIMES), rows)
 
 
-def _seconds(row: Mapping[str, Any], time: str, name: str, path: str, place: Place) -> object:
-    value, unit = row.get(time), row.get("time_unit", "ns")
-    if time not in ("real_time", "cpu_time") or value is None:
-        raise fault(path, place, f"{name}: no time {time}; --time takes real_time or cpu_time")
+def _row(place: Place, row: Mapping[str, Any], path: str) -> TimedRow:
+    name, unit = str(row.get("run_name") or row.get("name") or ""), row.get("time_unit", "ns")
+    if row.get("skipped"):
+        return TimedRow(name, place, skipped=str(row.get("skip_message") or ""))
     if not isinstance(unit, str) or unit not in _UNITS:
         raise fault(path, place, f"{name}: unknown time_unit {shown(unit)}")
-    return value * _UNITS[unit] if is_time(value) else value
+    times = {each: row[each] for each in _TIMES if row.get(each) is not None}
+    scaled = {n: value * _UNITS[unit] if is_time(value) else value for n, value in times.items()}
+    return TimedRow(name, place, scaled, row)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tilegate_ci.core.documents import Open, validated
-from tilegate_ci.core.files import GateError, Place, fault
-from tilegate_ci.formats.timings import Timings
+from tilegate_ci.core.files import GateError, Place
+from tilegate_ci.formats.timings import TimedFile, TimedRow, number
 
 TIME = "nv/cold/time/gpu/mean"
 
@@ -58,26 +58,23 @@ class NvbenchReport(Open):
     benchmarks: list[Sweep] | None
 
 
-def read(text: str, path: str, time: str, verified: str) -> Timings:
-    """`time` is the tag of a summary; `verified` of one that must be 1, or empty."""
+def read(text: str, path: str) -> TimedFile:
     report = validated(NvbenchReport, text, path)
-    found = Timings(path, _device(report, path))
-    for index, benchmark in enumerate(report.benchmarks or ()):
-        for number, state in enumerate(benchmark.states or ()):
-            place: Place = ("benchmarks", index, "states", number)
-            name = state.name(benchmark.name)
-            if state.is_skipped:
-                found.skip(name, state.skip_reason or "", place)
-                continue
-            summaries = {item.tag: item.value for item in state.summaries or ()}
-            seconds = _number(summaries, time, "--time", name, path, place)
-            sound = None
-            if verified:
-                sound = _number(summaries, verified, "--verified", name, path, place) == 1
-            found.add(name, seconds, sound, place)
-    if not (found.seconds or found.skipped):
-        raise fault(path, ("benchmarks",), "no benchmark in it")
-    return found
+    rows = [
+        _row(state, benchmark.name, ("benchmarks", index, "states", at))
+        for index, benchmark in enumerate(report.benchmarks or ())
+        for at, state in enumerate(benchmark.states or ())
+    ]
+    tags = sorted({tag for row in rows for tag in row.times if "/time/" in tag})
+    return TimedFile(_device(report, path), None, "summary", f"one of {', '.join(tags)}", rows)
+
+
+def _row(state: State, benchmark: str, place: Place) -> TimedRow:
+    name = state.name(benchmark)
+    if state.is_skipped:
+        return TimedRow(name, place, skipped=state.skip_reason or "")
+    summaries = {item.tag: number(item.value) for item in state.summaries or ()}
+    return TimedRow(name, place, summaries, summaries)
 
 
 def _device(report: NvbenchReport, path: str) -> str:
@@ -86,19 +83,4 @@ def _device(report: NvbenchReport, path: str) -> str:
     if len(used) > 1:
         raise GateError(f"{path}: measured on {len(used)} devices; choose one by --devices 0")
     names = {device.id: device.name for device in report.devices or ()}
-    return next((names[number] for number in used if number in names), "an unnamed machine")
-
-
-def _number(
-    summaries: dict[str, str | None], tag: str, option: str, name: str, path: str, place: Place
-) -> float:
-    if tag not in summaries:
-        known = ", ".join(sorted(tag for tag in summaries if "/time/" in tag)) or "none"
-        raise fault(
-            path, place, f"{name}: no summary {tag}; {option} names one, times are: {known}"
-        )
-    try:
-        return float(summaries[tag] or "")
-    except ValueError as problem:
-        text = f"{name}: {tag} must be a number, not {summaries[tag]!r}"
-        raise fault(path, place, text) from problem
+    return next((names[each] for each in used if each in names), "an unnamed machine")

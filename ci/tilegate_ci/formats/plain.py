@@ -14,32 +14,27 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.formats.timings import Timings, counted
+from tilegate_ci.formats.timings import TimedFile, TimedRow, number
 
 TIME = "seconds"
 NAME = "name"
 
 
-def read(text: str, path: str, time: str, verified: str) -> Timings:
-    """`time` and `verified` are columns; the latter must be 1, or its name is empty."""
-    found, devices = Timings(path, "an unnamed machine"), dict[str, int]()
-    for line, row in _objects(text, path) if text.lstrip().startswith("{") else _cells(text, path):
-        where = f"{path}:{line}"
-        for column in (NAME, time):
-            if row.get(column) in (None, ""):
-                raise GateError(f"{where}: {column} is missing")
-        device = str(row.get("device") or found.device)
-        name, row = str(row[NAME]), {column: _number(value) for column, value in row.items()}
-        sound = counted(row, verified, name, where, ())
-        found.add(name, row[time], sound, (), where)
-        devices.setdefault(device, line)
-    if not found.seconds:
-        raise GateError(f"{path}: no benchmark in it, only the names of the columns")
+def read(text: str, path: str) -> TimedFile:
+    lines = _objects(text, path) if text.lstrip().startswith("{") else _cells(text, path)
+    rows, devices, columns = [], dict[str, int](), dict[str, None]()
+    for line, row in lines:
+        if row.get(NAME) in (None, ""):
+            raise GateError(f"{path}:{line}: {NAME} is missing")
+        found = {column: number(value) if value != "" else None for column, value in row.items()}
+        columns |= dict.fromkeys(found)
+        rows.append(TimedRow(str(row[NAME]), (), found, found, line=f"{path}:{line}"))
+        devices.setdefault(str(row.get("device") or "an unnamed machine"), line)
     if len(devices) > 1:
         (one, _), (other, line), *_ = devices.items()
         raise GateError(f"{path}:{line}: device {other!r}, but {one!r} above")
-    (found.device,) = devices
-    return found
+    device = next(iter(devices), "an unnamed machine")
+    return TimedFile(device, None, "column", f"one of {', '.join(columns)}", rows)
 
 
 def _cells(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -62,15 +57,15 @@ def _cells(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _objects(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for at, line in enumerate(text.splitlines(), start=1):
         try:
             row = json.loads(line) if line.strip() else None
         except ValueError as problem:
-            raise GateError(f"{path}:{number}: malformed JSON: {problem}") from problem
+            raise GateError(f"{path}:{at}: malformed JSON: {problem}") from problem
         if isinstance(row, dict):
-            yield number, row
+            yield at, row
         elif line.strip():
-            raise GateError(f"{path}:{number}: must be an object with {NAME} and {TIME}")
+            raise GateError(f"{path}:{at}: must be an object with {NAME} and {TIME}")
 
 
 def is_plain(text: str) -> bool:
@@ -81,11 +76,3 @@ def is_plain(text: str) -> bool:
     except ValueError:
         return False
     return NAME in row
-
-
-def _number(value: object) -> object:
-    """Of text its number, if it is one."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value

@@ -3,9 +3,8 @@
 from typing import Any
 
 from tilegate_ci.core.documents import Open, validated
-from tilegate_ci.core.files import Place, fault
 from tilegate_ci.formats.google import utc
-from tilegate_ci.formats.timings import Timings, counted
+from tilegate_ci.formats.timings import TimedFile, TimedRow
 
 TIME = "median"  # of the rounds, in seconds
 
@@ -22,19 +21,13 @@ class PytestReport(Open):
     datetime: str | None = None
 
 
-def read(text: str, path: str, time: str, verified: str) -> Timings:
-    """`time` is one of the statistics; `verified` is an entry of extra_info that must be 1, or
-    empty. A test that failed or was skipped has no row."""
+def read(text: str, path: str) -> TimedFile:
+    """A test that failed or was skipped has no row."""
     report = validated(PytestReport, text, path)
     device = str(report.machine_info.get("node") or "an unnamed machine")
-    found = Timings(path, device, utc(report.datetime))
-    for index, row in enumerate(report.benchmarks):
-        place: Place = ("benchmarks", index)
-        if time not in row.stats:
-            text = f"no statistic {time}; --time takes median, mean, min or max"
-            raise fault(path, place, f"{row.fullname}: {text}")
-        sound = counted(row.extra_info, verified, row.fullname, path, place)
-        found.add(row.fullname, row.stats[time], sound, place)
-    if not found.seconds:
-        raise fault(path, ("benchmarks",), "no benchmark in it")
-    return found
+    rows = (
+        TimedRow(row.fullname, ("benchmarks", index), row.stats, row.extra_info)
+        for index, row in enumerate(report.benchmarks)
+    )
+    takes = "median, mean, min or max"
+    return TimedFile(device, utc(report.datetime), "statistic", takes, rows)

@@ -3,21 +3,21 @@
 import json
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tilegate_ci.core.documents import validated
-from tilegate_ci.core.files import GateError, parse_json
+from tilegate_ci.core.files import GateError, fault, parse_json, printable, shown
 from tilegate_ci.core.names import matching
 from tilegate_ci.formats import asv, bench, google, nvbench, plain, pytest_benchmark
-from tilegate_ci.formats.timings import Timings
+from tilegate_ci.formats.timings import TimedFile, TimedRow, is_time
 from tilegate_ci.model import OTHER, OWN_RATIO, Device, Process, Reading
 
 
 class Reader(Protocol):
     TIME: str  # the time that is taken unless --time names another
 
-    def read(self, text: str, path: str, time: str, verified: str) -> Timings: ...
+    def read(self, text: str, path: str) -> TimedFile: ...
 
 
 # By keys that a file has.
@@ -38,6 +38,46 @@ class Declared:
     yardstick: str = ""
     verified: str = ""
     filter: str = ""
+
+
+@dataclass
+class Timings:
+    """Seconds by name, one for each repetition. `verified` holds what the benchmarks themselves
+    say of their results, where that was asked for."""
+
+    path: str
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    verified: dict[str, bool] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def add(self, row: TimedRow, time: str, verified: str, report: TimedFile) -> None:
+        """GateError where that is no name, or no time, or lacks the counter that must be 1."""
+        name = row.name
+
+        def wrong(text: str) -> GateError:
+            return fault(row.line or self.path, row.place, text)
+
+        if not (name.strip() and name.isprintable()):
+            raise wrong("a name must be one line of printable text")
+        if row.skipped is not None:
+            reason = printable(" ".join(row.skipped.split()))
+            self.skipped[name] = reason or "without a reason"
+            return
+        if time not in row.times:
+            raise wrong(f"{name}: no {report.time} {time}; --time takes {report.takes}")
+        if verified and verified not in row.counters:
+            raise wrong(f"{name}: no counter {verified}, which --verified names")
+        seconds, sound = row.times[time], row.counters.get(verified)
+        if seconds is None:
+            raise wrong(f"{name} failed: it has no {time}")
+        if not is_time(seconds):
+            text = f"a time must be a finite number above zero, not {shown(seconds)}"
+            raise wrong(f"{name}: {text}")
+        if isinstance(sound, str):
+            raise wrong(f"{name}: {verified} must be a number, not {sound!r}")
+        self.seconds.setdefault(name, []).append(float(seconds))
+        if verified:
+            self.verified[name] = self.verified.get(name, True) and sound == 1
 
 
 def read_any(text: str, path: str, declared: Declared) -> Process:
@@ -83,13 +123,17 @@ def _other(root: object, text: str, path: str, declared: Declared) -> Process:
             "results, nor lines of name,seconds"
         )
     reader = known[0] if known else plain
-    found = reader.read(text, path, declared.time or reader.TIME, declared.verified)
+    report, found = reader.read(text, path), Timings(path)
+    for row in report.rows:
+        found.add(row, declared.time or reader.TIME, declared.verified, report)
+    if not (found.seconds or found.skipped):
+        raise GateError(f"{path}: no benchmark in it")
     if not found.seconds:
         name, why = next(iter(found.skipped.items()))
         raise GateError(f"{path}: every benchmark was skipped, first {name}: {why}")
     return Process(
-        device=validated(Device, json.dumps({"kind": OTHER, "name": found.device}), path),
-        started=found.started,
+        device=validated(Device, json.dumps({"kind": OTHER, "name": report.device}), path),
+        started=report.started,
         readings=_readings(found, declared),
         skipped={n: why for n, why in found.skipped.items() if n not in found.seconds},
         source=path,

@@ -26,54 +26,32 @@ def collect(
     commit: str,
     sessions: Sequence[Session] | None = None,
     path: str = "collect",
+    ragged: bool = False,
 ) -> RunFile:
     """The run that these processes make; GateError when they are not of one kind. `path` is where
-    it is to be written."""
+    it is to be written; later processes may lack some benchmarks if it is `ragged`."""
     try:
         commit_digits(commit)
     except ValueError as problem:
         raise GateError(f"--commit: {problem}") from problem
     first = processes[0]
     for process in processes[1:]:
-        _check_alike(first, process)
+        _check_alike(first, process, ragged)
     if sessions is None:
         sessions = [Session(started=first.started, processes=len(processes), conditions={})]
+    series = {
+        name: [process for process in processes if name in process.readings]
+        for name in dict.fromkeys(name for process in processes for name in process.readings)
+    }
     return RunFile(
         schema=1,
         path=path,
         commit=commit,
         device=first.device,
-        protocol=_protocol(processes),
+        protocol=_protocol(next(iter(series.values()))),
         sessions=list(sessions),
-        benchmarks={
-            name: _row([process.readings[name] for process in processes]) for name in first.readings
-        },
+        benchmarks={name: _row([p.readings[name] for p in of]) for name, of in series.items()},
     )
-
-
-def collect_ragged(
-    processes: Sequence[Process],
-    commit: str,
-    sessions: Sequence[Session] | None = None,
-    path: str = "collect",
-) -> RunFile:
-    """As collect, of processes of which later ones lack what the earlier ones have decided."""
-    groups: dict[tuple[int, ...], list[str]] = {}
-    for row in dict.fromkeys(row for process in processes for row in process.readings):
-        where = tuple(at for at, p in enumerate(processes) if row in p.readings)
-        groups.setdefault(where, []).append(row)
-    runs = [
-        collect([_only(names, processes[at]) for at in where], commit, sessions, path)
-        for where, names in groups.items()
-    ]
-    rows = {name: row for run in runs for name, row in run.benchmarks.items()}
-    return runs[0].model_copy(update={"benchmarks": rows})
-
-
-def _only(names: Sequence[str], process: Process) -> Process:
-    """The process, as if it had run these benchmarks alone."""
-    readings = {name: process.readings[name] for name in names}
-    return process.model_copy(update={"readings": readings})
 
 
 def _protocol(processes: Sequence[Process]) -> Protocol:
@@ -108,7 +86,7 @@ def _row(readings: Sequence[Reading]) -> RunRow:
     )
 
 
-def _check_alike(first: Process, other: Process) -> None:
+def _check_alike(first: Process, other: Process, ragged: bool) -> None:
     """Processes are replicates only if they did the same thing on the same device."""
     prefix = f"{other.source}: not like {first.source}:"
     here, there = first.device.fields, other.device.fields
@@ -119,9 +97,11 @@ def _check_alike(first: Process, other: Process) -> None:
         if getattr(first, key) != getattr(other, key):
             raise GateError(f"{prefix} {key} {getattr(other, key)!r}, not {getattr(first, key)!r}")
     for name in sorted({*first.readings, *other.readings}):
-        for absent_in, present_in in ((first, other), (other, first)):
-            if name not in absent_in.readings:
-                raise GateError(f"{prefix} {name} is in {present_in.source} only")
+        sides = [process for process in (first, other) if name in process.readings]
+        if len(sides) == 1 and ragged:
+            continue
+        if len(sides) == 1:
+            raise GateError(f"{prefix} {name} is in {sides[0].source} only")
         one, two = first.readings[name], other.readings[name]
         if (one.summary.keys(), one.bytes) != (two.summary.keys(), two.bytes):
             raise GateError(f"{prefix} {name} has other counters or another number of bytes")

@@ -47,6 +47,11 @@ def read_stages(build: Path) -> list[Stage]:
     return documents.load(StagesFile, build / FILE).stages
 
 
+def stages_of(build: Path) -> list[Stage]:
+    """As read_stages; [] where the build is too old to list them, or has not been made yet."""
+    return read_stages(build) if (build / FILE).exists() else []
+
+
 def find_stages(repository: Path = REPOSITORY) -> list[Stage]:
     """Those of the newest build tree; GateError says what to build where there is none."""
     found = newest_stages(repository)
@@ -57,10 +62,8 @@ def find_stages(repository: Path = REPOSITORY) -> list[Stage]:
 
 def newest_stages(repository: Path) -> list[Stage]:
     """As find_stages; [] where nothing is built."""
-    found = list((repository / "build").glob(f"*/{FILE}"))
-    if not found:
-        return []
-    return read_stages(max(found, key=lambda path: path.stat().st_mtime_ns).parent)
+    found = sorted((repository / "build").glob(f"*/{FILE}"), key=lambda f: f.stat().st_mtime_ns)
+    return read_stages(found[-1].parent) if found else []
 
 
 def find_ladder(repository: Path = REPOSITORY) -> list[Stage]:

@@ -1,10 +1,10 @@
-"""Times in a file of another project, independent of its format."""
+"""What a file of another project says of its benchmarks, independent of its format."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from tilegate_ci.core.files import Place, fault, printable, shown
+from tilegate_ci.core.files import Place
 
 
 def is_time(value: object) -> TypeGuard[float]:
@@ -13,43 +13,33 @@ def is_time(value: object) -> TypeGuard[float]:
     return known and 1e-300 < value < 1e300  # type: ignore[operator]
 
 
-@dataclass
-class Timings:
-    """Seconds by name, one for each repetition. `verified` holds what the benchmarks themselves
-    say of their results, where that was asked for."""
+def number(value: object) -> object:
+    """Of text its number, if it is one."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
-    path: str
+
+@dataclass(frozen=True)
+class TimedRow:
+    """One measurement: what --time may name, in seconds, and what --verified may. `line` names the
+    place where the file has no JSON that could."""
+
+    name: str
+    place: Place
+    times: Mapping[str, object] = field(default_factory=dict)
+    counters: Mapping[str, object] = field(default_factory=dict)
+    skipped: str | None = None  # why it was not measured
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class TimedFile:
+    """A file. `time` is what the format calls a time, `takes` which of them --time may name."""
+
     device: str
-    started: str | None = None
-    seconds: dict[str, list[float]] = field(default_factory=dict)
-    verified: dict[str, bool] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-
-    def add(
-        self, name: str, seconds: object, verified: bool | None, place: Place, file: str = ""
-    ) -> None:
-        """GateError where that is no name, or no time; it names `file`, or else the path."""
-        self.check_name(name, place, file)
-        if not is_time(seconds):
-            text = f"{name}: a time must be a finite number above zero, not {shown(seconds)}"
-            raise fault(file or self.path, place, text)
-        self.seconds.setdefault(name, []).append(float(seconds))
-        if verified is not None:
-            self.verified[name] = self.verified.get(name, True) and verified
-
-    def skip(self, name: str, reason: str, place: Place) -> None:
-        self.check_name(name, place)
-        self.skipped[name] = printable(" ".join(reason.split())) or "without a reason"
-
-    def check_name(self, name: str, place: Place, file: str = "") -> None:
-        if not (name.strip() and name.isprintable()):
-            raise fault(file or self.path, place, "a name must be one line of printable text")
-
-
-def counted(
-    row: Mapping[str, Any], counter: str, name: str, path: str, place: Place
-) -> bool | None:
-    """Whether the counter that --verified names is 1; None where it names none."""
-    if counter and counter not in row:
-        raise fault(path, place, f"{name}: no counter {counter}, which --verified names")
-    return bool(row[counter] == 1) if counter else None
+    started: str | None
+    time: str
+    takes: str
+    rows: Iterable[TimedRow]

@@ -1,7 +1,6 @@
 """Drift: a creep over accepted baselines, each step of it below the margin."""
 
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,8 +43,6 @@ class Drift:
 
 @dataclass(frozen=True)
 class Point:
-    """One recording of a benchmark."""
-
     commit: str
     software: tuple[str | None, ...]  # cuBLAS first
     log_ratio: float
@@ -127,18 +124,13 @@ def _point(run: RunFile, row: RunRow) -> Point:
 
 def _trend(series: Series) -> Drift:
     """The least-squares line, with a one-sided t test of its fall."""
-    from scipy import special  # scipy.stats takes twice as long to import
+    from scipy import stats
 
     points, delta = series.points, series.delta
-    times = range(len(points))
-    values = [-point.log_ratio for point in points]  # above are slower ones
-    line = statistics.linear_regression(times, values)
     span = len(points) - 1
-    rest = sum((v - line.intercept - line.slope * t) ** 2 for t, v in zip(times, values))
-    spread = sum((t - span / 2) ** 2 for t in times)
-    error = span * math.sqrt(rest / (len(points) - 2) / spread)
-    slower = span * line.slope
-    p = float(special.stdtr(len(points) - 2, (delta - slower) / max(error, 1e-9)))
+    line = stats.linregress(range(len(points)), [-point.log_ratio for point in points])
+    slower, error = span * float(line.slope), span * float(line.stderr)
+    p = float(stats.t.sf((slower - delta) / max(error, 1e-9), len(points) - 2))
     first, last = points[0], points[-1]
     kind = "code" if first.software == last.software else "measurement"
     if None not in (first.board, last.board) and first.board != last.board:

@@ -1,19 +1,135 @@
-"""The verdict file: what a comparison found, for `ci/gate report` to show in any form."""
+"""Verdict files; one verdict over several GPU models, with one budget of false alarms."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ConfigDict, computed_field, model_validator
+from pydantic.dataclasses import dataclass
+
 from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Document, Line
+from tilegate_ci.core.documents import Document, Line, Natural, Schema, Text
 from tilegate_ci.core.files import GateError, parse_json, printable, read_text, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.formats import run_file
-from tilegate_ci.judge.compare import Comparison
-from tilegate_ci.judge.fleet import Fleet, merge
-from tilegate_ci.model import OTHER, REPOSITORY, Run
+from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.judge.paired import holm
+from tilegate_ci.model import OTHER, REPOSITORY, Run, Verdict, worst
+
+MISSING = "not judged: the file is not there"
+NOTE = "regressed by its own model's error budget, not by that of all models"
+
+Test = tuple[str, str]  # file, benchmark
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True))
+class Member:
+    """A model: its verdict by the budget of all, or why there is none. `alone` is the exit code of
+    its own verdict."""
+
+    path: Line
+    alone: Natural
+    verdict: Comparison | None = None
+    error: Text = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "Member":
+        if (self.verdict is None) is (self.error == ""):
+            raise ValueError("must have a verdict, or an error in its place")
+        return self
+
+    @property
+    def name(self) -> str:
+        return self.verdict.candidate.device.name if self.verdict else self.path
+
+    @property
+    def commit(self) -> str:
+        return self.verdict.candidate.commit if self.verdict else ""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        return self.verdict.exit_code if self.verdict else self.alone
+
+    @property
+    def changed(self) -> list[str]:
+        """The benchmarks whose verdict the budget of all changed."""
+        return [row.name for row in self.rows if row.note == NOTE]
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self.verdict.rows if self.verdict else ()
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True))
+class Fleet:
+    """The file of a merged verdict."""
+
+    models: tuple[Member, ...]
+    tests: Natural  # that share the budget
+    kind: Literal["fleet"] = "fleet"
+    schema: Schema = 1
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        return worst(member.exit_code for member in self.models)
+
+
+def merge(verdicts: Mapping[str, Comparison | str | None]) -> Fleet:
+    """Of verdicts by file; in place of one an error, or None where there is no file.
+
+    A test that used a share of the errors allowed counts with its p divided by that share, so that
+    Holm's method over all of them is right however many looks there were at each."""
+    members = [_member(path, found) for path, found in verdicts.items()]
+    _check_alike(members)
+    tests = {
+        (member.path, row.name): min(1.0, row.p / row.share) if row.share else 1.0
+        for member in members
+        for row in member.rows
+        if row.p is not None and row.share is not None
+    }
+    certain = dict(zip(tests, holm([*tests.values()])))
+    return Fleet(tuple(_judged(member, certain) for member in members), len(tests))
+
+
+def _member(path: str, found: Comparison | str | None) -> Member:
+    if found is None:
+        return Member(path, 4, error=MISSING)
+    if isinstance(found, str):
+        return Member(path, 2, error=found)
+    red = [row for row in found.rows if row.verdict is Verdict.REGRESSED]
+    if any(row.pairs and row.share is None for row in red):
+        return Member(path, 2, error="written by an older gate, without shares: judge again")
+    return Member(path, found.exit_code, found)
+
+
+def _check_alike(members: Sequence[Member]) -> None:
+    """GateError where a model is there twice, or not all are of one commit."""
+    known = [member for member in members if member.verdict]
+    for member in known:
+        first = known[0]
+        if member.commit != first.commit:
+            raise GateError(
+                f"{member.path}: commit {member.commit}, but {first.path} is of {first.commit}"
+            )
+        twins = [other.path for other in known if other.name == member.name]
+        if twins[1:] and any(row.metric for row in member.rows):
+            raise GateError(f"{' and '.join(twins)}: both are verdicts on {member.name}")
+
+
+def _judged(member: Member, certain: Mapping[Test, bool]) -> Member:
+    if member.verdict is None:
+        return member
+    rows = [
+        replace(row, verdict=Verdict.INCONCLUSIVE, note=NOTE)
+        if row.verdict is Verdict.REGRESSED and not certain.get((member.path, row.name), True)
+        else row
+        for row in member.rows
+    ]
+    return replace(member, verdict=replace(member.verdict, rows=tuple(rows)))
 
 
 class ErrorFile(Document):

@@ -2,10 +2,11 @@
 
 import hashlib
 import math
+import random
 import re
 import shlex
 import statistics
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -18,13 +19,14 @@ from tilegate_ci.core.files import (
     make_folder,
     message,
     printable,
+    read_json,
     write_text,
 )
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
-from tilegate_ci.formats.run_file import Role, collect, collect_ragged, load
-from tilegate_ci.formats.stages import Stage, newest_stages
+from tilegate_ci.formats.run_file import Role, collect, load
+from tilegate_ci.formats.stages import Stage, newest_stages, stages_of
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds
 from tilegate_ci.judge.confirm import (
     Confirmed,
@@ -33,13 +35,13 @@ from tilegate_ci.judge.confirm import (
     judge_pairs,
     moved_canaries,
     throttled,
+    void_reason,
     with_verdicts,
 )
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import same_rungs
-from tilegate_ci.measure.journal import Bench, open_journal
-from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite, stages_of
+from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite
 from tilegate_ci.measure.projects import (
     Foreign,
     Project,
@@ -65,6 +67,7 @@ from tilegate_ci.model import (
 CONTROLS = 4  # unchanged benchmarks that are measured as controls
 MOST_IN_PAIRS = 0.5  # share of the suite; if more differs, it is screened first
 MOST_PROCESS_S = 45.0
+SPARES = 4  # processes or pairs beyond those wanted, for void ones
 FLAGGED = (Verdict.REGRESSED, Verdict.IMPROVED)
 BOARDS = 0.03  # by which the ratio to cuBLAS of two boards of one model may differ
 BOARDS_NOTE = f"within {100 * BOARDS:g} %, by which two boards may differ"
@@ -225,23 +228,78 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
     )
 
 
-class PairedRun:
-    """Shared by the runs of all projects: processes, pairs of them, and the runs they make."""
+def open_journal(folder: Path, protocol: Mapping[str, object]) -> None:
+    """Makes the folder; says how many processes are there. GateError where they are of another
+    run."""
+    path = folder / "protocol.json"
+    old = read_json(path) if path.exists() else protocol
+    for key in sorted({*old, *protocol}):
+        if old.get(key) != protocol.get(key):
+            raise GateError(
+                f"{path}: {key} is {old.get(key)!r} there, {protocol.get(key)!r} now; "
+                "give another --out"
+            )
+    make_folder(folder)
+    write_text(path, dumps(dict(protocol)) + "\n")
+    if there := len(list(folder.glob("process-*.json"))):
+        message(f"{folder}: {there} processes are there already")
 
-    collect = staticmethod(collect)
+
+class PairedRun:
+    """Shared by the runs of all projects: processes, pairs of them, and the runs they make. Each
+    process is a file in the job's folder, so that an interruption loses none that ended."""
+
+    ragged = False  # whether later processes may lack what earlier ones have decided
 
     def __init__(self, job: Job, steps: Steps) -> None:
-        self.job = job
+        self.job, self.steps = job, steps
         open_journal(job.folder, job.protocol)
-        seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
-        self.bench = Bench(job.project, job.folder, steps, seed)
         self.without_nvml = False
+
+    def process(
+        self,
+        key: str,
+        side: Side,
+        names: Sequence[str],
+        left: int = 0,
+        project: Project | None = None,
+    ) -> Process:
+        """The process `key`, run unless the folder has it; `left` are those after it."""
+        project, path = project or self.job.project, self.job.folder / f"process-{key}.json"
+        if not path.exists():
+            found = project.measure(side, names)
+            write_text(path, documents.to_text(found))
+            self.steps.done(key, found.wall_s, left, left * found.wall_s)
+        found = documents.load(Process, path).model_copy(update={"source": str(path)})
+        project.check_process(found, names)
+        return found
 
     def pairs(
         self, names: Sequence[str], judge: Callable[[Sequence[Pair]], Confirmed]
     ) -> tuple[Confirmed, list[Pair]]:
-        job = self.job
-        return self.bench.pairs(job.base, job.head, names, job.options.pairs, judge)
+        """Pairs of a process of base and one of head, in an order drawn for each, until the verdict
+        leaves nothing open, or there are as many as wanted; what it has decided is not measured on.
+        Void ones are measured again, a few times; the result may be shorter."""
+        job, found = self.job, list[Pair]()
+        wanted, verdict = job.options.pairs, judge(found)
+        for number in range(1, wanted + SPARES + 1):
+            order = [job.base, job.head]
+            seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}:{number}"
+            random.Random(seed).shuffle(order)
+            pair = {}
+            for place, side in enumerate(order):
+                left = 2 * max(0, wanted - len(found)) - 1 - place
+                pair[side.role] = self.process(f"pair-{number}-{side.role}", side, names, left)
+            reasons = {void_reason(process.conditions) for process in pair.values()} - {None}
+            if reasons:
+                message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
+                continue
+            found.append((pair["base"], pair["head"]))
+            verdict = judge(found)
+            if len(found) == wanted or not verdict.open:
+                break
+            names = [name for name in names if name in verdict.open]
+        return verdict, found
 
     def of_pairs(self, pairs: Sequence[Pair], found: Confirmed) -> Comparison:
         base = self.saved([pair[0] for pair in pairs], self.job.base, "base")
@@ -256,7 +314,7 @@ class PairedRun:
             Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
             for p in processes
         ]
-        run = self.collect(processes, side.commit, sessions, str(path))
+        run = collect(processes, side.commit, sessions, str(path), self.ragged)
         write_text(path, documents.to_text(run))
         return run
 
@@ -324,7 +382,7 @@ class ForeignRun(PairedRun):
 class GateRun(PairedRun):
     """This repository: the suites of both sides, rung by rung."""
 
-    collect = staticmethod(collect_ragged)
+    ragged = True
 
     def __init__(self, job: Job, steps: Steps) -> None:
         """Both sides must be built."""
@@ -366,7 +424,7 @@ class GateRun(PairedRun):
         rows = [Row(n, Verdict.IDENTICAL, SAME_CODE, "", False) for n in same if n not in known]
         new = [name for name in self.head if name not in self.base and name not in known]
         if new:
-            run = self.saved([self.bench.process("new", self.job.head, new)], self.job.head, "new")
+            run = self.saved([self.process("new", self.job.head, new)], self.job.head, "new")
             kind, note = run.device.kind, "not in the base's suite"
             rows += [replace(judge(n, None, run.benchmarks[n], kind), note=note) for n in new]
             if found.candidate.device.kind == OTHER:
@@ -394,15 +452,15 @@ class GateRun(PairedRun):
         launcher = replace(
             job.project.launcher, placements=places_of(job.base.source / "bench" / "baselines")
         )
-        bench = replace(self.bench, project=replace(job.project, launcher=launcher))
+        project = replace(job.project, launcher=launcher)
         names = [*names, *(name for name in self.head if name not in self.base)]
         processes: list[Process] = []
         step, left = "screen", names
         while True:
-            found = bench.sound(step, job.head, left)
+            first, found = self._sound(step, left, project)
             if found is None:
                 sound = f"{len(processes)} of {SCREEN if processes else 1} processes of the screen"
-                return self._throttled(bench.process(f"{step}-1", job.head, left), throttled(sound))
+                return self._throttled(first, throttled(sound))
             processes.append(found)
             stored = self.baseline(found.device, names)
             if stored is None:
@@ -415,6 +473,21 @@ class GateRun(PairedRun):
                 return incomparable(screening) or self.screened(stored, screening, same)
             step = f"again-{len(processes)}"
             message(f"{len(left)} of {len(names)} benchmarks need another process")
+
+    def _sound(
+        self, step: str, names: Sequence[str], project: Project
+    ) -> tuple[Process, Process | None]:
+        """The first process, and the one that counts: what heat or a power brake voids is replaced,
+        a few times."""
+        tried: list[Process] = []
+        for number in range(1, SPARES + 2):
+            key = f"{step}-{number}"
+            tried.append(self.process(key, self.job.head, names, project=project))
+            reason = void_reason(tried[-1].conditions)
+            if not reason:
+                return tried[0], tried[-1]
+            message(f"{key} is void: {reason}")
+        return tried[0], None
 
     def _unsettled(self, screening: Comparison, candidate: RunFile) -> list[str]:
         """What the candidate's processes leave open, with the canaries, if it is anything."""
@@ -441,7 +514,7 @@ class GateRun(PairedRun):
         """Without a screen; what is identical among them serves as a control."""
         found, pairs = self._confirmed(sorted({*names, *self.canaries}), same, None)
         if not pairs:
-            shown = self.bench.process("pair-1-head", self.job.head, sorted({*names}))
+            shown = self.process("pair-1-head", self.job.head, sorted({*names}))
             return self._throttled(shown, *found.reasons)
         return self.of_pairs(pairs, found)
 
@@ -498,33 +571,31 @@ def places_of(baselines: Path) -> int:
 def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> list[str]:
     """What looks slower or faster, what the baseline lacks although `base` can run it, and what it
     says little of, because it drifted."""
-    flagged = []
-    for verdict, reason in (
-        (Verdict.REGRESSED, ("looks slower", "look slower")),
-        (Verdict.IMPROVED, ("looks faster", "look faster")),
-        (Verdict.NEW, ("is not in the baseline", "are not in the baseline")),
-    ):
-        names = [row.name for row in screening.rows if row.verdict is verdict]
-        if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
-            names = [name for name in names if name in base]
+    of_verdict = {
+        verdict: [row.name for row in screening.rows if row.verdict is verdict]
+        for verdict in Verdict
+    }
+    drifted = "drifted when the baseline was recorded"
+    reasons = {
+        ("looks slower", "look slower"): of_verdict[Verdict.REGRESSED],
+        ("looks faster", "look faster"): of_verdict[Verdict.IMPROVED],
+        # Of those in head's suite only there is nothing to compare.
+        ("is not in the baseline", "are not in the baseline"): [
+            name for name in of_verdict[Verdict.NEW] if name in base
+        ],
+        (drifted, drifted): [
+            name
+            for name, row in stored.benchmarks.items()
+            if name in of_verdict[Verdict.PASS] and not is_canary(name) and row.drifts(row.decisive)
+        ],
+    }
+    for (one, many), names in reasons.items():
+        what = (
+            f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
+        )
         if names:
-            message(_in_pairs(names, *reason))
-        flagged += names
-    passed = {row.name for row in screening.rows if row.verdict is Verdict.PASS}
-    drifted = [
-        name
-        for name, row in stored.benchmarks.items()
-        if name in passed and not is_canary(name) and row.drifts(row.decisive)
-    ]
-    if drifted:
-        why = "drifted when the baseline was recorded"
-        message(_in_pairs(drifted, why, why))
-    return flagged + drifted
-
-
-def _in_pairs(names: Sequence[str], one: str, many: str) -> str:
-    what = f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
-    return f"{len(names)} {what} in pairs: {', '.join(names)}"
+            message(f"{len(names)} {what} in pairs: {', '.join(names)}")
+    return [name for names in reasons.values() for name in names]
 
 
 def incomparable(screening: Comparison) -> Comparison | None:

@@ -18,7 +18,7 @@ from elftools.elf.sections import Section
 
 from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.files import message
-from tilegate_ci.formats.stages import FILE, read_stages
+from tilegate_ci.formats.stages import FILE, stages_of
 
 _DEVICE = ".nv_fatbin"
 _LEFT_OUT = (_DEVICE, "__nv_module_id", ".eh_frame", ".gcc_except_table", ".nvFatBinSegment")
@@ -56,10 +56,10 @@ def same_rungs(base: Path, head: Path, rungs: Iterable[str]) -> set[str]:
 
 def _libraries(build: Path) -> dict[str, str]:
     """By rung. Of a build that does not list its rungs none is known to be the same."""
-    if not (build / FILE).exists():
+    stages = stages_of(build)
+    if not stages:
         message(f"{build}: no {FILE}, so that no machine code counts as the same")
-        return {}
-    return {stage.name: stage.library for stage in read_stages(build)}
+    return {stage.name: stage.library for stage in stages}
 
 
 def _fingerprint(path: Path) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.names import canonical_name, rung_of, shape_of
 from tilegate_ci.formats.bench import read_process, with_replays
-from tilegate_ci.formats.stages import FILE, Stage, read_stages
+from tilegate_ci.formats.stages import Stage
 from tilegate_ci.measure import conditions
 from tilegate_ci.model import REPOSITORY, Conditions, Process
 
@@ -43,11 +43,6 @@ def defaults(stage: Stage) -> list[str]:
     tile = max(stage.tile_sizes, default=1)
     edge = -(-EDGE // tile) * tile
     return [*squares(stage.name), f"{stage.name}/{edge - 1}x{edge + 1}x{edge + 3}"]
-
-
-def stages_of(build: Path) -> list[Stage]:
-    """The stages that a build lists; [] where it is too old to, or has not been made yet."""
-    return read_stages(build) if (build / FILE).exists() else []
 
 
 def read_suite(stages: Sequence[Stage], path: Path = SUITE) -> list[str]:

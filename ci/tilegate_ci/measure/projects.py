@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text, write_text
+from tilegate_ci.core.files import (
+    GateError,
+    digest_of,
+    locked,
+    make_folder,
+    message,
+    read_text,
+    write_text,
+)
 from tilegate_ci.core.git import checkout_commit, git, git_output, merge_base, said
 from tilegate_ci.formats.reading import Declared, read_process
 from tilegate_ci.judge.compare import Margin
@@ -128,11 +136,7 @@ def judged_by(base: str, head: str, repository: Path) -> str:
 
 def digest_of_files(source: Path, paths: Iterable[Path]) -> str:
     """40 hexadecimal digits."""
-    hashed = hashlib.sha256()
-    for path in sorted(path for path in paths if path.is_file()):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        hashed.update(f"{path.relative_to(source).as_posix()} {content}\n".encode())
-    return hashed.hexdigest()[:40]
+    return digest_of(source, sorted(path for path in paths if path.is_file()))[:40]
 
 
 def revision_of(given: str, repository: Path) -> str:

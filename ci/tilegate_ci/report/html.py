@@ -3,8 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,25 @@ from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import Run, Verdict
-from tilegate_ci.report import palette, render, templates
-from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
-from tilegate_ci.report.data import Source, history, load_profile, of_processes, pooled
+from tilegate_ci.report import render, templates
+from tilegate_ci.report.charts import base, slowdowns, speeds
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
+    Source,
     at_common_sizes,
     commit_link,
     conditions,
     gflops,
+    history,
+    ladder_of,
     machine,
     measured,
+    of_processes,
     percent,
-    provenance,
+    pooled,
     share,
     short,
-    split_roof,
     started,
 )
 
@@ -61,7 +62,7 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         sections.append(_section(source, rungs, set(drawn)))
     text = json.dumps(specs, allow_nan=False, separators=(",", ":"))
     return templates.html(
-        "page",
+        "page.html",
         sections=sections,
         ratio_note=RATIO_NOTE,
         numeric=render.NUMERIC,
@@ -71,7 +72,7 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
         vega=_vega(),
         script=Markup(templates.part("page.js")),
-        style=Markup(templates.part("page.css") + palette.dark_style()),
+        style=Markup(templates.part("page.css") + base.dark_style()),
     )
 
 
@@ -101,52 +102,31 @@ def _charts(
         plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
         chosen = [row for row in rows if row in keen or row in plain]
         means, others = pooled(rows), len(rows) - len(chosen)
-        drawn["forest"] = lambda width: slowdowns.forest(chosen, means, processes, others, width)
-        drawn["detail"] = lambda width: slowdowns.detail(rows, processes, width)
+        drawn["forest"] = partial(slowdowns.forest, chosen, means, processes, others)
+        drawn["detail"] = partial(slowdowns.detail, rows, processes)
     if run.device.kind != "cuda":  # the rest is of times of matrix multiplications
         return drawn
-    found = measured(run, rungs, others=True)
-    squares = at_common_sizes(found)
-    note = f"{provenance(run, run.benchmarks.values())}."
-    splits = {rung.name for rung in rungs if rung.splits}
-    roof = split_roof(run.device)
-    if any(rung.rows for rung in squares):
-        drawn["sizes"] = lambda width: speeds.sizes(squares, splits, note, width)
-        drawn["ladder"] = lambda width: speeds.staircase(squares, splits, note, width, roof)
-    if any(rung.shares() for rung in squares if rung.name != YARDSTICK):
-        drawn["shares"] = lambda width: speeds.shares(squares, splits, note, width)
-    profile = load_profile(run.device, repository)
-    if profile is not None and roofline.profiled(found, profile):
-        drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width, roof)
-    revisions = histories[run.device.name]
-    if any(rung.shares() for rung in squares):
-        drawn["history"] = lambda width: speeds.history(
-            squares, splits, revisions, run.commit, width
-        )
+    ladder = ladder_of(run, rungs, repository, others=True)
+    shares = {rung.name for rung in ladder.squares if rung.shares()}
+    if any(rung.rows for rung in ladder.squares):
+        drawn["sizes"] = partial(speeds.sizes, ladder)
+        drawn["ladder"] = partial(speeds.staircase, ladder)
+    if shares - {YARDSTICK}:
+        drawn["shares"] = partial(speeds.shares, ladder)
+    if speeds.profiled(ladder):
+        drawn["roofline"] = partial(speeds.roofline, ladder)
+    if shares:
+        drawn["history"] = partial(speeds.history, ladder, histories[run.device.name], run.commit)
     return drawn
 
 
-@dataclass(frozen=True)
-class Section:
-    """What the page says of a source."""
-
-    view: render.View
-    about: str = ""
-    facts: Sequence[tuple[str, str, str | None]] = ()  # name, text, address
-    columns: Sequence[str] = ()
-    sizes: Sequence[int] = ()
-    share_size: int = SHARE_SIZE
-    ladder: Sequence[tuple[str, str, Sequence[str], str]] = ()  # rung, idea, speeds, share
-    drawn: set[str] = field(default_factory=set)
-    of_matrices: bool = False  # it has a ladder, sizes, a roofline and a history
-
-
-def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> Section:
+def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> dict[str, object]:
+    """What the page says of a source; of one without a run, the verdict alone."""
     run, comparison = source.run, source.comparison
     view = render.view_of(source.found, source.path, source.code)
     columns = [n for n in render.columns([e.cells for e in view.entries]) if n not in _IN_DETAIL]
     if run is None:
-        return Section(view, columns=columns)
+        return {"view": view, "columns": columns, "about": "", "facts": (), "of_matrices": False}
     about, facts = f"{short(run.commit)}, {render.gpu(run)}", _facts("run", run, None)
     if comparison is not None:
         about = f"{short(comparison.baseline.commit)} → {about}"
@@ -169,8 +149,17 @@ def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> Section
         for rung in found
         if rung.rows
     ]
-    of_matrices = run.device.kind == "cuda"
-    return Section(view, about, facts, columns, sizes, share_size, ladder, drawn, of_matrices)
+    return {
+        "view": view,
+        "columns": columns,
+        "about": about,
+        "facts": facts,
+        "sizes": sizes,
+        "share_size": share_size,
+        "ladder": ladder,
+        "drawn": drawn,
+        "of_matrices": run.device.kind == "cuda",  # it has a ladder, sizes, roofline and history
+    }
 
 
 def _base(comparison: Comparison) -> list[tuple[str, str, str | None]]:

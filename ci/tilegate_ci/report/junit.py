@@ -1,16 +1,22 @@
 """Verdicts as JUnit XML: a suite per file, a case per benchmark, worst first."""
 
 import re
-from collections.abc import Sequence
-from xml.etree import ElementTree
+from collections.abc import Iterator, Sequence
 
 from tilegate_ci.judge.compare import Comparison, Row, seconds
 from tilegate_ci.model import Run, Verdict
-from tilegate_ci.report import render
-from tilegate_ci.report.data import Source
-from tilegate_ci.report.figures import started
+from tilegate_ci.report import render, templates
+from tilegate_ci.report.figures import Source, started
 
-_FAILURES = (Verdict.REGRESSED, Verdict.INCONCLUSIVE)
+Case = dict[str, object]
+
+_TAGS = {
+    Verdict.ERROR: "error",
+    Verdict.REGRESSED: "failure",
+    Verdict.INCONCLUSIVE: "failure",
+    Verdict.INCOMPARABLE: "skipped",
+    Verdict.PASS: "",
+}
 # What XML 1.0 cannot hold at all, escaped or not.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -20,94 +26,57 @@ def junit(sources: Sequence[Source]) -> str:
     session where all of it is. A run without a comparison has a case per benchmark that says
     whether it was verified. A suite has the same name whatever was compared, so that a server can
     show its history; the time of a case is that of one call of the kernel, in seconds."""
-    root = ElementTree.Element("testsuites", name="Tilegate gate")
-    names: set[str] = set()
+    suites: dict[str, dict[str, object]] = {}
     for source in sources:
         if source.fleet is not None:
             continue  # its models have a suite each
         name = f"gate on {source.run.device.name}" if source.run else "gate"
-        name += f", {source.path}" * (name in names)
-        names.add(name)
-        suite = ElementTree.SubElement(root, "testsuite", name=_clean(name))
-        _describe(suite, source)
-        if source.comparison is not None:
-            if source.comparison.differences:
-                skipped = "; ".join(source.comparison.differences)
-                _skip(_case(suite, "gate/session", None), skipped)
-            for row in source.comparison.rows:
-                _add_row(suite, row, source.comparison)
-        elif source.run is not None:
-            for benchmark, values in source.run.benchmarks.items():
-                case = _case(suite, benchmark, source.run)
-                if not values.sound:
-                    _problem(case, "error", "error", "not verified", "")
-        else:
-            _problem(_case(suite, "gate/compare", None), "error", "error", source.error, "")
-        _count(suite)
-    _count(root)
-    ElementTree.indent(root, " ")
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+        name += f", {source.path}" * (name in suites)
+        day = started(source.run) if source.run else ""
+        suites[name] = {"name": name, "started": day.removesuffix("Z"), "facts": _facts(source)}
+        suites[name]["cases"] = list(_cases(source))
+    return _FORBIDDEN.sub("?", templates.html("junit.xml", suites=[*suites.values()]))
 
 
-def _describe(suite: ElementTree.Element, source: Source) -> None:
-    facts = {"file": source.path}
+def _facts(source: Source) -> dict[str, str]:
+    facts, comparison = {"file": source.path}, source.comparison
     if source.run is not None:
         facts["commit"] = source.run.commit
-        if day := started(source.run):
-            suite.set("timestamp", _clean(day.removesuffix("Z")))
-    if source.comparison is not None:
-        comparison = source.comparison
+    if comparison is not None:
         facts["base commit"] = comparison.base_commit or comparison.baseline.commit
         facts["verdict"] = render.summary_line(comparison)
-    properties = ElementTree.SubElement(suite, "properties")
-    for name, value in facts.items():
-        ElementTree.SubElement(properties, "property", name=name, value=_clean(value))
+    return facts
 
 
-def _add_row(suite: ElementTree.Element, row: Row, comparison: Comparison) -> None:
-    case = _case(suite, row.name, comparison.candidate)
-    cells = render.cells(row)
-    message = row.verdict.value
+def _cases(source: Source) -> Iterator[Case]:
+    comparison, run = source.comparison, source.run
+    if comparison is not None:
+        if comparison.differences:
+            yield _case("gate/session", None, "skipped", "; ".join(comparison.differences))
+        for row in comparison.rows:
+            yield _of_row(row, comparison)
+    elif run is not None:
+        for name, values in run.benchmarks.items():
+            yield _case(name, run, "" if values.sound else "error", "not verified")
+    else:
+        yield _case("gate/compare", None, "error", source.error)
+
+
+def _of_row(row: Row, comparison: Comparison) -> Case:
+    tag, cells, message = _TAGS.get(row.verdict, "system-out"), render.cells(row), row.verdict.value
     if row.slowdown is not None:
         bounds = f" ({cells['interval']})" * bool(cells["interval"])
         message += f": slow-down {cells['slow-down']}{bounds}, margin {cells['margin']}"
-    if row.note:
-        message += f": {row.note}"
-    if row.verdict is Verdict.ERROR:
-        _problem(case, "error", row.verdict.value, message, row.rerun)
-    elif row.verdict in _FAILURES:
-        commands = "\n".join(filter(None, [row.rerun, row.again]))
-        _problem(case, "failure", row.verdict.value, message, commands)
-    elif row.verdict is Verdict.INCOMPARABLE:
-        _skip(case, "; ".join(comparison.differences) or row.note)
-    elif row.verdict is not Verdict.PASS:
-        ElementTree.SubElement(case, "system-out").text = _clean(message)
+    message += f": {row.note}" * bool(row.note)
+    if tag == "skipped":
+        message = "; ".join(comparison.differences) or row.note
+    case = _case(row.name, comparison.candidate, tag, message)
+    again = row.again if tag == "failure" else ""
+    return {**case, "kind": row.verdict.value, "commands": f"{row.rerun}\n{again}".strip()}
 
 
-def _case(suite: ElementTree.Element, name: str, run: Run | None) -> ElementTree.Element:
-    rung, _, rest = name.partition("/")
+def _case(name: str, run: Run | None, tag: str, message: str) -> Case:
+    rung, _, problem = name.partition("/")
     known = seconds(name, run.benchmarks.get(name)) if run else None
-    return ElementTree.SubElement(
-        suite, "testcase", classname=_clean(rung), name=_clean(rest), time=f"{known or 0.0:.9f}"
-    )
-
-
-def _problem(case: ElementTree.Element, tag: str, kind: str, message: str, rerun: str) -> None:
-    problem = ElementTree.SubElement(case, tag, type=kind, message=_clean(message))
-    problem.text = _clean(f"{message}\n{rerun}" if rerun else message)
-
-
-def _skip(case: ElementTree.Element, why: str) -> None:
-    ElementTree.SubElement(case, "skipped", message=_clean(f"incomparable: {why}"))
-
-
-def _count(element: ElementTree.Element) -> None:
-    tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
-    for attribute, tag in tags.items():
-        element.set(attribute, str(sum(1 for _ in element.iter(tag))))
-    total = sum(float(case.get("time", 0)) for case in element.iter("testcase"))
-    element.set("time", f"{total:.9f}")
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("?", text)
+    found = {"rung": rung, "problem": problem, "seconds": known or 0.0}
+    return {**found, "tag": tag, "kind": tag, "message": message, "commands": ""}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from tilegate_ci.core.names import rerun_command
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.judge.fleet import Fleet, Member
 from tilegate_ci.judge.paired import ALPHA
+from tilegate_ci.judge.verdict_file import Fleet, Member
 from tilegate_ci.model import (
     EXIT_MEANINGS,
     MIN_DELTA,

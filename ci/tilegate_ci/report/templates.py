@@ -1,5 +1,6 @@
-"""Markdown and HTML by jinja2. Whatever a template prints is escaped for its language, so that no
-name, note or message can become markup; what is markup already says so by its type."""
+"""Markdown, HTML and XML by jinja2. Whatever a template prints is escaped for its language, so that
+no name, note or message can become markup; what is markup already says so by its type. Only the
+templates in text/ print values as they are: none of theirs comes from others' files."""
 
 from functools import cache
 from pathlib import Path
@@ -49,9 +50,9 @@ def _environment(folder: str) -> Environment:
     )
     if folder == "page":
         made.autoescape = True
-    else:
+    elif folder == "markdown":
         made.finalize = escaped
-        made.filters.update(code=code, link=link)
+        made.filters.update(code=code, link=link, raw=Markdown)
     return made
 
 
@@ -59,8 +60,13 @@ def markdown(template: str, **values: object) -> str:
     return _environment("markdown").get_template(f"{template}.md").render(values)
 
 
+def text(template: str, **values: object) -> str:
+    return _environment("text").get_template(template).render(values)
+
+
 def html(template: str, **values: object) -> str:
-    return _environment("page").get_template(f"{template}.html").render(values)
+    """Or XML; `template` is a file of the page."""
+    return _environment("page").get_template(template).render(values)
 
 
 def part(name: str) -> str:

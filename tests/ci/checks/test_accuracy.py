@@ -6,11 +6,17 @@ import pytest
 from stage_builder import stage, write_stages
 
 from tilegate_ci.checks import accuracy
-from tilegate_ci.checks.accuracy import accuracy_block, accuracy_file, judge, save
+from tilegate_ci.checks.accuracy import (
+    AccuracyFile,
+    accuracy_block,
+    accuracy_file,
+    judge,
+    parse_rows,
+    save,
+)
 from tilegate_ci.cli import main
 from tilegate_ci.core.documents import load
 from tilegate_ci.core.files import GateError
-from tilegate_ci.formats.accuracy import AccuracyFile, parse_rows
 from tilegate_ci.model import REPOSITORY
 
 COMMIT = "0123456789" * 4

@@ -45,7 +45,7 @@ def fail():
 
 
 def test_without_a_name_all_that_this_machine_can_compute(ladder, monkeypatch, capsys):
-    monkeypatch.setattr("tilegate_ci.checks.resources.check.find_toolkit", fail)
+    monkeypatch.setattr("tilegate_ci.checks.resources.table.find_toolkit", fail)
     monkeypatch.setattr("tilegate_ci.commands.check.TABLES", tables := {})
     for name in ("resources", "plot", "accuracy"):
         tables[name] = TABLES[name]

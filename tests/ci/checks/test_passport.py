@@ -6,10 +6,10 @@ import json
 import pytest
 from ladder_builder import REPOSITORY
 
+from tilegate_ci.checks.committed import filled
 from tilegate_ci.checks.passport import Passports, load_all
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import read_text
-from tilegate_ci.core.markdown import filled
 
 ERROR = {"of_bound": 0.25, "of_componentwise": 0.5, "bits": "00ff"}
 GRADED = {"of_bound": 0.125, "of_componentwise": 0.5, "bits": "00fe"}

@@ -11,17 +11,16 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from gate_builders import REPOSITORY
-from tilegate_ci.checks.counters.count import CountersFile
+from tilegate_ci.checks.accuracy import AccuracyFile
+from tilegate_ci.checks.counters import CountersFile
 from tilegate_ci.checks.passport import PassportFile
-from tilegate_ci.checks.resources.judge import Table
+from tilegate_ci.checks.resources.table import Table
 from tilegate_ci.core.documents import Model, parse
 from tilegate_ci.core.files import GateError, dumps
-from tilegate_ci.formats.accuracy import AccuracyFile
 from tilegate_ci.formats.profile import ProfileFile
 from tilegate_ci.formats.stages import StagesFile
 from tilegate_ci.judge.compare import Comparison
-from tilegate_ci.judge.fleet import Fleet
-from tilegate_ci.judge.verdict_file import ErrorFile
+from tilegate_ci.judge.verdict_file import ErrorFile, Fleet
 from tilegate_ci.judge.waivers import WaiversFile
 from tilegate_ci.lab.mutants.table import KnownFile, ResultsFile
 from tilegate_ci.lab.proof.recording import RecordingFile

@@ -8,8 +8,8 @@ from gate_builders import OTHER_COMMIT, WARPTILE, make_run, parsed, scaled
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.run_file import Role
 from tilegate_ci.judge.compare import compare
-from tilegate_ci.judge.fleet import NOTE, merge
 from tilegate_ci.judge.paired import ALPHA
+from tilegate_ci.judge.verdict_file import NOTE, merge
 from tilegate_ci.model import Verdict
 
 

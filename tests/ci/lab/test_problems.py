@@ -1,11 +1,12 @@
 """Random problems for Sgemm, and what its page says of its choice among configurations."""
 
 from tilegate_ci.checks import tuning
-from tilegate_ci.checks.pages.sgemm_page import tuned_lines
+from tilegate_ci.checks.pages.tables import kept_outside
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.model import REPOSITORY
-from tilegate_ci.report.figures import read_results
+from tilegate_ci.report import templates
+from tilegate_ci.report.figures import percent, read_results
 
 
 def test_the_same_seed_gives_the_same_problems():
@@ -32,7 +33,14 @@ def test_the_page_says_what_the_choice_keeps():
         for name, rank, of_cublas in (("A:1", 1, 1.0), ("B:1", 2, 1.5), ("C:1", 3, 2.0))
     ]
     cell = tuning.Cell("H200", "3x3x3/NN/vvv", "B:1", 0.5, "aa")
-    _, line = tuned_lines(outside, [cell])
+    line = templates.text(
+        "shapes.md",
+        sets=[],
+        shapes_made_on="",
+        forms=None,
+        tuned=kept_outside(outside, [cell]),
+        percent=percent,
+    )
     assert "The choice keeps 75.0 % of the quickest one's speed (geometric mean)" in line
     assert "The cost models alone keep 50.0 %, the least 50.0 % at `8x8x8`." in line
     assert "1 cells, and 1 of these problems fall into one. H200, commit aaaaaaaaaaaa." in line

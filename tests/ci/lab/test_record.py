@@ -54,7 +54,7 @@ def record(bench, tmp_path, monkeypatch, capsys):
 
 
 def recorded(folder) -> list[recording.RecordedProcess]:
-    return recording.load(str(folder / "s.json.gz")).file.processes
+    return recording.load(str(folder / "s.json.gz")).processes
 
 
 def document(folder) -> dict:
@@ -87,10 +87,10 @@ def test_a_sitting_is_recorded(record, tmp_path):
 def test_a_recorded_process_reads_as_one_that_was_measured(record, tmp_path):
     assert record("--rounds", 1, "--plant", "Warptile=5").returncode == 0
     found = recording.load(str(tmp_path / "s.json.gz"))
-    process = found.processes[Step(0, Arm("Warptile", 5.0))]
+    process = found.by_step[Step(0, Arm("Warptile", 5.0))]
     assert process.device.name == "NVIDIA H200"
     reading = process.readings["Warptile/64x64x64"]
-    (slowed,) = (p for p in found.file.processes if p.plant_percent)
+    (slowed,) = (p for p in found.processes if p.plant_percent)
     logs = slowed.rows["Warptile/64x64x64"].log
     assert reading.log_ratio == pytest.approx(logs[2])
     assert reading.gflops == pytest.approx(2e-9 * 64**3 / 1.05e-3, rel=0.01)

@@ -12,7 +12,7 @@ from tilegate_ci.core.files import GateError
 from tilegate_ci.lab.commands.mutants import merge, of_shard
 from tilegate_ci.lab.mutants.rules import Mutant
 from tilegate_ci.lab.mutants.table import MutantJournal, Record
-from tilegate_ci.lab.shards import Shard, paths_of
+from tilegate_ci.lab.sweeps import Shard, paths_of
 
 PROGRAM = """#!/bin/sh
 [ "$TILEGATE_SWEEP_SEED" != 3 ] || { echo "FAILED Naive 3x3x3"; exit 1; }

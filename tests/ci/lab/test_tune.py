@@ -67,13 +67,13 @@ def test_what_a_choice_keeps():
 def test_files_come_back_as_they_were(tmp_path):
     kept = [row("A:1", 1, 1.5), row("B:1", 2, 1.25)]
     tuning.save_timings(tmp_path / "grid.csv", reversed(kept))
-    assert tuning.load_timings(tmp_path / "grid.csv") == kept
+    assert tuning.load(tmp_path / "grid.csv", tuning.Timing) == kept
     table = [tuning.Cell(GPU, CLASS, "B:1", 0.25, "bb")]
-    tuning.save_table(table, tmp_path / "table.csv")
-    assert tuning.load_table(tmp_path / "table.csv") == table
+    tuning.save(tmp_path / "table.csv", tuning.Cell, table)
+    assert tuning.load(tmp_path / "table.csv", tuning.Cell) == table
     (tmp_path / "grid.csv").write_text("a,b\n")
     with pytest.raises(GateError, match=r"grid\.csv:1: the first line must be problem_class,"):
-        tuning.load_timings(tmp_path / "grid.csv")
+        tuning.load(tmp_path / "grid.csv", tuning.Timing)
 
 
 def test_machine_code_is_told_apart_by_kernel():
@@ -140,11 +140,13 @@ def tune(*arguments):
 def test_a_table_is_made(bench, capsys):
     assert tune() == 0
     assert bench.timed == 2 * ["Sgemm@A:1/64x64x64", "Sgemm@B:1/64x64x64"]  # two processes
-    assert [(cell.family, cell.code) for cell in tuning.load_table(tuning.TABLE)] == [("B:1", "bb")]
+    assert [(cell.family, cell.code) for cell in tuning.load(tuning.TABLE, tuning.Cell)] == [
+        ("B:1", "bb")
+    ]
     assert "ci/gate lab tune --outside" in capsys.readouterr().out
     assert tune("--outside") == 0
     assert "the bare model keeps 83.3 %" in capsys.readouterr().out
-    assert len(tuning.load_timings(tuning.OUTSIDE)) == 400
+    assert len(tuning.load(tuning.OUTSIDE, tuning.Timing)) == 400
 
 
 def test_only_what_is_new_or_changed_is_timed(bench):
@@ -164,7 +166,7 @@ def test_known_timings_get_the_ranks_of_today(bench):
     bench.order = "BA"
     tune()
     assert bench.timed == []
-    ranks = {row.configuration: row.rank for row in tuning.load_timings(tuning.GRID)}
+    ranks = {row.configuration: row.rank for row in tuning.load(tuning.GRID, tuning.Timing)}
     assert ranks == {"A:1": 2, "B:1": 1}
 
 
@@ -188,11 +190,11 @@ def test_shards_are_merged(bench, capsys, tmp_path, monkeypatch):
     assert tune(*three, "--shard", "2/2") == 0
     assert not tuning.GRID.exists()
     assert tune(*three, "--merge", "2") == 0
-    merged = tuning.load_timings(tuning.GRID)
+    merged = tuning.load(tuning.GRID, tuning.Timing)
     assert len(merged) == 6
-    assert [cell.family for cell in tuning.load_table(tuning.TABLE)] == ["B:1"]
+    assert [cell.family for cell in tuning.load(tuning.TABLE, tuning.Cell)] == ["B:1"]
     part = tmp_path / "build" / "grid.2of2.csv"
-    tuning.save_timings(part, tuning.load_timings(part)[1:])  # a configuration is missing
+    tuning.save_timings(part, tuning.load(part, tuning.Timing)[1:])  # a configuration is missing
     assert tune(*three, "--merge", "2") == 2
     assert "1 of 6 parts are in no shard" in capsys.readouterr().err
 
@@ -206,5 +208,5 @@ def test_a_stale_cell_is_told(bench, capsys):
 
 
 def test_the_committed_table_follows_from_the_committed_rows():
-    grid = tuning.load_timings(REPOSITORY / tuning.GRID)
-    assert tuning.load_table(REPOSITORY / tuning.TABLE) == tuning.cells(grid)
+    grid = tuning.load(REPOSITORY / tuning.GRID, tuning.Timing)
+    assert tuning.load(REPOSITORY / tuning.TABLE, tuning.Cell) == tuning.cells(grid)

@@ -4,15 +4,15 @@ import threading
 
 import pytest
 
-from tilegate_ci.lab import work
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab import sweeps
+from tilegate_ci.lab.sweeps import work_off
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Time passes only where a part says so."""
     now = [0.0]
-    monkeypatch.setattr(work.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sweeps.time, "monotonic", lambda: now[0])
 
     def take(seconds: float) -> None:
         now[0] += seconds

@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fleet")
     path = REPOSITORY / "bench" / "recordings" / "h200-1.json.gz"
     arms = {}
-    for step, process in recording.load(str(path)).processes.items():
+    for step, process in recording.load(str(path)).by_step.items():
         arms.setdefault(step.arm, {})[step.round] = process
     suite = list(arms[Arm()].values())[:16]
     plain, planted = (arms[Arm("Warptile", percent)] for percent in (None, 5.0))

@@ -22,8 +22,7 @@ from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Row
 from tilegate_ci.model import Device, Verdict
 from tilegate_ci.report import render
-from tilegate_ci.report.data import Source, history, load_profile, pooled
-from tilegate_ci.report.figures import conditions, started
+from tilegate_ci.report.figures import Source, conditions, history, load_profile, pooled, started
 from tilegate_ci.report.junit import junit
 
 pytestmark = pytest.mark.usefixtures("without_vega")

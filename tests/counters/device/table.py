@@ -10,10 +10,9 @@ from pathlib import Path
 
 from measure import ASYNC_METRICS
 
-from tilegate_ci.checks.counters.count import BASELINE, load
-from tilegate_ci.core import markdown
+from tilegate_ci.checks.committed import with_block
+from tilegate_ci.checks.counters import BASELINE, load
 from tilegate_ci.core.files import read_text, write_text
-from tilegate_ci.core.markdown import with_block
 from tilegate_ci.model import REPOSITORY
 
 # ncu's name (see measure.py): the executor's.
@@ -83,7 +82,9 @@ def _table(cases: Mapping[str, Sequence[Run]], counted: Counted, columns: Column
             cells.append(", ".join(parts))
         rows.append([name, *cells])
     heads = ["case", *(heading for heading, _ in columns)]
-    return "\n".join(markdown.table(heads, rows, left=len(heads)))
+    lines = ["".join(f" {cell} |" if cell else " |" for cell in row) for row in (heads, *rows)]
+    lines.insert(1, "---|" * len(heads))
+    return "\n".join(f"|{line}" for line in lines)
 
 
 def _cell(key: str, ncu: str, runs: Sequence[Run], counted: Mapping[str, int]) -> str:

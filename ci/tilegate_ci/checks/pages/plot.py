@@ -9,19 +9,9 @@ import vl_convert
 from altair.utils import schemapi
 
 from tilegate_ci.formats.stages import find_ladder
-from tilegate_ci.report.charts import base, roofline, speeds
-from tilegate_ci.report.data import load_profile
-from tilegate_ci.report.figures import (
-    PICTURES,
-    at_common_sizes,
-    measured,
-    provenance,
-    read_baseline,
-    rung_picture,
-    rung_title,
-    split_roof,
-)
-from tilegate_ci.report.palette import dark_style
+from tilegate_ci.report.charts import base, speeds
+from tilegate_ci.report.charts.base import dark_style
+from tilegate_ci.report.figures import PICTURES, ladder_of, read_baseline, rung_picture, rung_title
 
 # Attributes that say where something stands, and what is less than a tenth of a pixel there.
 _PLACES = re.compile(r' (?:d|x|y|x2|y2|transform)="[^"]*"')
@@ -44,24 +34,21 @@ def charts(repository: Path) -> dict[str, tuple[base.Chart, str]]:
     if run is None:
         return {}
     rungs = find_ladder(repository)
-    found = measured(run, rungs)
-    squares = at_common_sizes(found)
-    splits = {rung.name for rung in rungs if rung.splits}
-    note = f"{provenance(run, run.benchmarks.values())}."
-    profile = load_profile(run.device, repository)
-    roof, width = split_roof(run.device), base.PICTURE
+    ladder, width = ladder_of(run, rungs, repository), base.PICTURE
     drawn: dict[str, base.Chart] = {
-        "staircase.svg": speeds.staircase(squares, splits, note, width, roof),
-        "sizes.svg": speeds.sizes(squares, splits, note, width),
+        "staircase.svg": speeds.staircase(ladder, width),
+        "sizes.svg": speeds.sizes(ladder, width),
     }
-    if profile is not None:
-        drawn["roofline.svg"] = roofline.roofline(found, profile, note, width, roof)
+    if ladder.profile is not None:
+        drawn["roofline.svg"] = speeds.roofline(ladder, width)
     titled = {name: (chart, PICTURES[name]) for name, chart in drawn.items()}
     before: str | None = None
     for rung in rungs:
-        if rung.yardstick or not any(each.rows for each in squares if each.name == rung.name):
+        if rung.yardstick or not any(
+            each.rows for each in ladder.squares if each.name == rung.name
+        ):
             continue
-        chart = speeds.one_rung(squares, rung.name, before, note, width)
+        chart = speeds.one_rung(ladder, rung.name, before, width)
         titled[rung_picture(rung)] = (chart, rung_title(rung))
         before = rung.name
     return titled

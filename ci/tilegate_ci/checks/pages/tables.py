@@ -2,21 +2,21 @@
 
 import os
 import re
+import statistics
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.checks.accuracy import accuracy_block
-from tilegate_ci.checks.committed import Committed
-from tilegate_ci.checks.pages import sgemm_page
+from tilegate_ci.checks import tuning
+from tilegate_ci.checks.accuracy import above, accuracy_block, read_accuracy
+from tilegate_ci.checks.committed import Block, Committed, has_block
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import Block, has_block, table
 from tilegate_ci.core.names import YARDSTICK
-from tilegate_ci.formats.accuracy import AccuracyFile, above
-from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
+from tilegate_ci.formats.profile import ProfileFile
 from tilegate_ci.formats.stages import Stage, find_ladder
+from tilegate_ci.measure.launcher import name_of as suite_name
 from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
@@ -29,7 +29,6 @@ from tilegate_ci.report.figures import (
     measured,
     percent,
     provenance,
-    read_accuracy,
     read_baseline,
     read_profile,
     read_results,
@@ -38,7 +37,81 @@ from tilegate_ci.report.figures import (
     share,
     tflops,
 )
-from tilegate_ci.report.templates import Markdown, escaped
+from tilegate_ci.report.templates import Markdown
+
+
+def shapes_block(repository: Path) -> str:
+    """Empty where the shapes were not recorded."""
+    shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
+    if shapes is None or random is None:
+        return ""
+    forms = read_results(repository, "forms")
+    return templates.text(
+        "shapes.md",
+        sets=_sets(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
+        shapes_made_on=provenance(shapes, shapes.benchmarks.values()),
+        forms=forms and _by_form(forms),
+        forms_made_on=forms and provenance(forms, forms.benchmarks.values()),
+        tuned=kept_outside(
+            tuning.load(repository / tuning.OUTSIDE, tuning.Timing),
+            tuning.load(repository / tuning.TABLE, tuning.Cell),
+        ),
+        percent=percent,
+    ).rstrip("\n")
+
+
+def _by_form(forms: Run) -> list[tuple[str, dict[str, float]]]:
+    """TFLOP/s of each square by form."""
+    speeds: dict[str, dict[str, float]] = {}
+    for name, row in forms.benchmarks.items():
+        shape, _, form = name.removeprefix("Sgemm/").partition("/")
+        speeds.setdefault(shape.partition("x")[0], {})[form or "NN"] = row.summary[GFLOPS] / 1000
+    return [*speeds.items()]
+
+
+def _sets(shapes: Run, random: Run, sets: Mapping[str, str]) -> Sequence[tuple[object, ...]]:
+    """How Sgemm stands to cuBLAS, by set of shapes."""
+    by_set: dict[str, dict[str, float]] = {}
+    for runs, set_of in ((shapes, sets), (random, {})):
+        for name, row in runs.benchmarks.items():
+            stage, _, shape = name.partition("/")
+            ratio = share(row)
+            if ratio is not None and stage == "Sgemm":
+                by_set.setdefault(set_of.get(shape, "random"), {})[shape] = ratio
+    listed = {s: r for name, of in by_set.items() if name != "random" for s, r in of.items()}
+    found = []
+    for name, of in [*by_set.items(), ("all but random", listed)]:
+        worst = min(of, key=lambda shape: of[shape])
+        mean, below = statistics.geometric_mean(of.values()), sum(r < 1 for r in of.values())
+        found.append((name, worst, len(of), mean, of[worst], below))
+    return found
+
+
+def kept_outside(
+    outside: Sequence[tuning.Timing], cells: Sequence[tuning.Cell]
+) -> dict[str, object]:
+    """How much of the quickest configuration's speed the choice keeps where nothing was tuned."""
+    if not outside:
+        return {}
+    problems = {row.problem: row.problem_class for row in outside}
+    classes = {cell.problem_class for cell in cells}
+    return {
+        "problems": len(problems),
+        "timed": max(row.rank for row in outside),
+        "both": tuning.kept(outside, cells),
+        "models": tuning.kept(outside, []),
+        "cells": len(cells),
+        "met": sum(problem_class in classes for problem_class in problems.values()),
+        "gpu": outside[0].gpu,
+        "commits": list(dict.fromkeys(row.commit[:12] for row in outside)),
+    }
+
+
+def shape_sets(path: Path) -> dict[str, str]:
+    """The set of each shape of bench/shapes.csv, by the problem's text."""
+    names = [line.split(",", 1) for line in read_text(path).splitlines()[1:] if line]
+    return {suite_name(f"Sgemm,{rest}").partition("/")[2]: name for name, rest in names}
+
 
 _BEGIN = re.compile(r" *// idea:begin (\w+)")
 _END = "// idea:end"
@@ -95,48 +168,26 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return shown
 
 
-_BURST = (
-    "Burst: launches timed in turn with cuBLAS's, median of the ratios of times; the operands stay "
-    "in L2 where they fit."
-)
-
-
 def headline_block(
     repository: Path, run: Run, rungs: Sequence[Stage], found: Mapping[str, Measured]
 ) -> str:
     sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
-    notes = [_BURST]
-    if sustained is not None:
-        seconds = sustained.protocol.min_time_s or 0
-        notes.append(
-            f"Sustained: each alone for {seconds:g} s without a pause, where power is the limit; "
-            f"{sustained.processes} process{'es'[: 2 * (sustained.processes > 1)]}."
-        )
-    rows = []
+    shape, rows = "x".join([str(SHARE_SIZE)] * 3), []
     for rung in chosen(rungs, found):
-        row = found[rung.name].square(SHARE_SIZE)
-        ratio, alone = share(row), _alone(sustained, rung.name).get("x".join([str(SHARE_SIZE)] * 3))
-        rows.append(
-            (
-                Markdown(f"[{escaped(rung.name)}]({rung.folder.as_posix()})"),
-                "-" if row is None else f"{row.summary[GFLOPS] / 1000:.1f}",
-                "-" if ratio is None else f"{ratio:.2f}",
-                "-" if alone is None else f"{alone[1]:.2f}",
-                _accuracy(rung, accuracy),
-            )
-        )
+        row, alone = found[rung.name].square(SHARE_SIZE), _alone(sustained, rung.name).get(shape)
+        errors = [each for each in accuracy.rows if each.stage == rung.name] if accuracy else []
+        rows.append((rung, row, share(row), alone, errors, len(above(errors))))
     others = dict(PICTURES)
     first = next(iter(others))
     picture = others.pop(first)
     if not (repository / PROFILE).exists():
         del others["roofline.svg"]
-    made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
     return templates.markdown(
         "headline",
         size=SHARE_SIZE,
         rows=rows,
-        notes=" ".join(notes),
-        made_on=made_on,
+        sustained=sustained,
+        made_on=provenance(run, [row for rung in found.values() for row in rung.rows.values()]),
         first=first,
         picture=picture,
         others=others,
@@ -165,18 +216,6 @@ def _alone(run: RunFile | None, rung: str) -> dict[str, tuple[Benchmark, float]]
     return found
 
 
-def _accuracy(rung: Stage, accuracy: AccuracyFile | None) -> str:
-    if not rung.splits:
-        return "IEEE FP32 multiply-adds"
-    rows = [] if accuracy is None else [row for row in accuracy.rows if row.stage == rung.name]
-    if not rows:
-        return "-"
-    return (
-        f"relative Frobenius error above that of cuBLAS FP32 on {len(above(rows))} of {len(rows)} "
-        f"problems ({len({row.input for row in rows})} distributions of operands)"
-    )
-
-
 SIZES = (1024, 2048, 4096)
 # Squares whose operands allow no vectors: shape, what differs, title.
 UNALIGNED = (
@@ -193,7 +232,6 @@ NO_BASELINE = f"No baseline committed yet (`{BASELINE.as_posix()}`)."
 
 class Tables(Committed):
     name = "tables"
-    holds = "the tables of the READMEs, from the committed baseline and results"
 
     def blocks(self, repository: Path) -> list[Block]:
         rungs, run = find_ladder(repository), read_baseline(repository)
@@ -222,7 +260,7 @@ class Tables(Committed):
                 idea = idea_block(rung.name, marked.get(rung.name, ()), page)
                 blocks.append(Block(page, "idea", idea, draft))
         if run is not None:
-            unaligned, shapes = read_results(repository, "shapes"), sgemm_page.block(repository)
+            unaligned, shapes = read_results(repository, "shapes"), shapes_block(repository)
             if unaligned is not None:
                 content = unaligned_block(run, unaligned, rungs)
                 blocks.append(Block(kernels, "unaligned", content))
@@ -233,7 +271,6 @@ class Tables(Committed):
 
 class Plots(Committed):
     name = "plot"
-    holds = "the pictures of the READMEs, from the committed baseline"
     pattern = "bench/plots/*.svg"
     empty = f"no baseline committed yet ({BASELINE.as_posix()}): nothing to draw"
 
@@ -247,19 +284,9 @@ class Plots(Committed):
 
 
 def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured]) -> str:
-    """The table of all rungs."""
     if run is None:
         return NO_BASELINE
-    shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
-    rows = [
-        (
-            Markdown(f"[{escaped(rung.title)}]({rung.folder.name}/README.md)"),
-            rung.idea,
-            [tflops(each.square(size)) for size in SIZES],
-            percent(share(each.square(SHARE_SIZE))),
-        )
-        for rung, each in shown
-    ]
+    rows = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
     made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
     return _block("ladder", rows=rows, made_on=made_on)
 
@@ -274,22 +301,21 @@ def numbers_block(
 ) -> str:
     """The tables of a rung's own README: its shapes, how fast it stays when nothing comes between
     its launches, its configurations if it has several, and what Nsight Compute counted."""
-    rows = [(shape, tflops(row), percent(share(row))) for shape, row in sorted(rung.rows.items())]
     profiled = [each for each in profile.rungs if each.name == rung.name] if profile else []
-    kernels = [kernel for each in profiled for kernel in each.kernels]
     return _block(
         "numbers",
         name=rung.name,
         picture=rung_title(stage),
         picture_file=Markdown(rung_picture(stage)),
-        rows=rows,
+        rows=sorted(rung.rows.items()),
         made_on=provenance(run, rung.rows.values()),
-        sustained=_sustained(sustained, rung.name),
+        alone=_alone(sustained, rung.name),
+        alone_s=(sustained and sustained.protocol.min_time_s) or 0,
+        alone_made_on=sustained and provenance(sustained, sustained.benchmarks.values()),
         **_variants(variants, rung),
         profile=profile,
         profiled_at=next((each.commit for each in profiled if each.commit), None),
-        kernels=[kernel.name.partition("<")[0] for kernel in kernels],
-        counters=[(title, [cell(kernel) for kernel in kernels]) for title, cell in _COUNTERS],
+        kernels=[kernel for each in profiled for kernel in each.kernels],
     )
 
 
@@ -304,35 +330,21 @@ def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
         slower = with_vectors.summary[GFLOPS] / without.summary[GFLOPS] - 1
         return f"{tflops(with_vectors)} → {tflops(without)}, {100 * slower:.1f} %"
 
-    heads = ["", *(title for _, _, title in UNALIGNED)]
+    names = {name.partition("/")[0] for name in others.benchmarks}
     rows = [
-        [rung.name, *(cell(rung.name, shape, form) for shape, form, _ in UNALIGNED)]
+        (rung.name, [cell(rung.name, shape, form) for shape, form, _ in UNALIGNED])
         for rung in rungs
-        if any(name.startswith(f"{rung.name}/") for name in others.benchmarks)
+        if rung.name in names
     ]
     made_on = [provenance(each, each.benchmarks.values()) for each in (run, others)]
-    return "\n".join(
-        [*table(heads, rows), "", f"With vectors: {made_on[0]}. Without: {made_on[1]}."]
-    )
+    heads = [title for _, _, title in UNALIGNED]
+    return _block("unaligned", heads=heads, rows=rows, made_on=made_on)
 
 
 def _block(template: str, **values: object) -> str:
-    sizes = {"sizes": SIZES, "share_size": SHARE_SIZE, "ratio_note": RATIO_NOTE}
-    return templates.markdown(template, **sizes, **values).rstrip("\n")
-
-
-def _sustained(run: RunFile | None, rung: str) -> str:
-    shown = [
-        f"{tflops(row)} TFLOP/s at {shape}, {times:.2f} times cuBLAS"
-        for shape, (row, times) in _alone(run, rung).items()
-    ]
-    if run is None or not shown:
-        return ""
-    return (
-        f"Alone, for {run.protocol.min_time_s or 0:g} s without a pause, where power is the limit: "
-        f"{'; '.join(shown)}, which was alone for as long. "
-        f"{provenance(run, run.benchmarks.values())}."
-    )
+    common = {"sizes": SIZES, "share_size": SHARE_SIZE, "ratio_note": RATIO_NOTE}
+    cells = {"tflops": tflops, "share": share, "percent": percent}
+    return templates.markdown(template, **common, **cells, **values).rstrip("\n")
 
 
 def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
@@ -350,56 +362,10 @@ def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
     apart = name not in rows
     if apart:
         rows[name] = {size: row for size, row in rung.squares().items() if size in sizes}
-    speeds = {
-        stage: [tflops(row.get(size)) for size in sizes] for stage, row in sorted(rows.items())
-    }
     measured_on = provenance(run, [row for each in rows.values() for row in each.values()])
     return {
-        "variants": [(stage, stage == name, cells) for stage, cells in speeds.items()],
+        "variants": sorted(rows.items()),
         "variant_sizes": sizes,
         "variants_made_on": measured_on,
         "default_apart": apart,
     }
-
-
-def _access(kind: str, key: str) -> Callable[[ProfiledKernel], str]:
-    def cell(kernel: ProfiledKernel) -> str:
-        values = [getattr(getattr(kernel, f"{kind}_{way}"), key) for way in ("load", "store")]
-        return " / ".join("-" if value is None else f"{value:,.4g}" for value in values)
-
-    return cell
-
-
-def _shares(*values: float | None) -> str:
-    return ", ".join(percent(None if value is None else value / 100) for value in values)
-
-
-def _rate(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f} GB/s"
-
-
-_COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
-    ("FMA pipe busy, issue slots busy", lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct)),
-    ("FFMA, share of instructions", lambda k: _shares(k.instructions.ffma_pct)),
-    ("registers per thread", lambda k: str(k.registers)),
-    (
-        "shared memory per block",
-        lambda k: f"{sum(value or 0 for _, value in k.shared_memory)} bytes",
-    ),
-    (
-        "occupancy, theoretical and achieved",
-        lambda k: _shares(k.occupancy.theoretical_pct, k.occupancy.achieved_pct),
-    ),
-    ("device memory traffic", lambda k: _rate(k.dram.gb_per_s)),
-    ("L2 traffic, L2 hits", lambda k: f"{_rate(k.l2.gb_per_s)}, {_shares(k.l2.hit_pct)}"),
-    ("global sectors per request, load / store", _access("global", "sectors_per_request")),
-    (
-        "shared wavefronts per request, load / store",
-        _access("shared", "wavefronts_per_instruction"),
-    ),
-    ("shared bank conflicts per launch, load / store", _access("shared", "bank_conflicts")),
-    (
-        "most frequent stalls, share of warp cycles",
-        lambda k: ", ".join(f"{s.reason} {s.pct:.1f} %" for s in k.stalls),
-    ),
-)

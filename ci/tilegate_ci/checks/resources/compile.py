@@ -10,23 +10,154 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
-from tilegate_ci.checks.resources.rows import (
-    ARCHITECTURES,
-    Architecture,
-    KernelRow,
-    Launch,
-    Usage,
-    compute_capability,
-    kernel_row,
-)
+from pydantic import Field
+
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.child import find_cuda_tool
-from tilegate_ci.core.documents import Model
-from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
+from tilegate_ci.core.documents import Model, Natural
+from tilegate_ci.core.files import GateError, digest_of, make_folder, read_text, write_text
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
+
+REGISTERS_PER_SM = 65536
+REGISTERS_PER_THREAD = 255
+REGISTER_UNIT = 256  # registers of a warp are allocated in multiples of it
+PARTITIONS = 4  # of a multiprocessor; a warp lives in one of them
+MAX_THREADS = 1024  # of a block
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """Its limits; bytes of shared memory, at its largest carveout."""
+
+    warps: int
+    blocks: int
+    shared: int
+    shared_per_block: int  # with opt-in
+    shared_unit: int
+    reserved_per_block: int  # by the driver
+    count: tuple[int, ...]  # in a small and in a large device
+
+
+def _since_80(warps: int, blocks: int, shared_kib: int, count: tuple[int, ...]) -> Multiprocessor:
+    """From compute capability 8.0 on, the driver takes 1 KiB of each block."""
+    largest = (shared_kib - 1) * KIB
+    return Multiprocessor(warps, blocks, shared_kib * KIB, largest, 128, KIB, count)
+
+
+Architecture = Literal["75", "80", "86", "89", "90a", "100", "120"]
+ARCHITECTURES: dict[Architecture, Multiprocessor] = {
+    "75": Multiprocessor(32, 16, 64 * KIB, 64 * KIB, 256, 0, (14, 72)),
+    "80": _since_80(64, 32, 164, (28, 108)),
+    "86": _since_80(48, 16, 100, (16, 84)),
+    "89": _since_80(48, 24, 100, (20, 142)),
+    "90a": _since_80(64, 32, 228, (78, 132)),
+    "100": _since_80(64, 32, 228, (74, 148)),
+    "120": _since_80(48, 24, 100, (20, 188)),
+}
+
+
+def compute_capability(architecture: str) -> int:
+    """10 x major + minor: 90 of "90a"."""
+    return int(architecture.rstrip("af"))
+
+
+def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int) -> int:
+    """0 where not even one block fits. `shared` is static and dynamic, in bytes."""
+    warps = _divide_up(threads, 32)
+    taken = _round_up(shared + sm.reserved_per_block, sm.shared_unit)
+    # The driver keeps its part of a block's shared memory beside the block's own limit.
+    if threads > MAX_THREADS or shared > sm.shared_per_block:
+        return 0
+    per_warp = _round_up(registers * 32, REGISTER_UNIT)
+    if registers > REGISTERS_PER_THREAD or (
+        per_warp * _round_up(warps, PARTITIONS) > REGISTERS_PER_SM
+    ):
+        return 0
+    limits = [sm.blocks, sm.warps // warps]
+    if per_warp:
+        warps_per_partition = REGISTERS_PER_SM // PARTITIONS // per_warp
+        limits.append(warps_per_partition * PARTITIONS // warps)
+    if taken:
+        limits.append(sm.shared // taken)
+    return min(limits)
+
+
+def occupancy(sm: Multiprocessor, threads: int, blocks: int) -> float:
+    """Resident warps as a share of what the multiprocessor can hold."""
+    return blocks * _divide_up(threads, 32) / sm.warps
+
+
+def _divide_up(value: int, unit: int) -> int:
+    return -(-value // unit)
+
+
+def _round_up(value: int, unit: int) -> int:
+    return _divide_up(value, unit) * unit
+
+
+@dataclass
+class Usage:
+    """ptxas's report on one kernel, in registers and bytes."""
+
+    registers: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    stack: int = 0
+    static_shared: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`default`: the rung's own path launches it, not only a variant for comparison."""
+
+    threads: int
+    dynamic_shared: int
+    default: bool
+
+
+DEFAULT, VARIANT, UNUSED = "default", "variant", "unused"
+
+
+class KernelRow(NamedTuple):
+    """One kernel on one architecture. Sizes in bytes; threads, dynamic shared memory and what
+    follows from them are None for a kernel that nothing launches there."""
+
+    registers: Natural
+    spill_stores: Natural
+    spill_loads: Natural
+    stack: Natural
+    static_shared: Natural
+    dynamic_shared: Natural | None
+    threads: Natural | None
+    blocks_per_sm: Natural | None
+    occupancy: Annotated[float, Field(ge=0, le=1)] | None  # resident warps as a share of the most
+    path: str  # who launches it: the rung itself, a variant for comparison, or nothing
+
+    @property
+    def spilled(self) -> int:
+        return self.spill_stores + self.spill_loads
+
+
+def kernel_row(architecture: Architecture, usage: Usage, launch: Launch | None) -> KernelRow:
+    taken = (usage.registers, usage.spill_stores, usage.spill_loads, usage.stack)
+    row = KernelRow(*taken, usage.static_shared, None, None, None, None, UNUSED)
+    if launch is None:
+        return row
+    limits = ARCHITECTURES[architecture]
+    shared = usage.static_shared + launch.dynamic_shared
+    blocks = blocks_per_sm(limits, launch.threads, usage.registers, shared)
+    return row._replace(
+        dynamic_shared=launch.dynamic_shared,
+        threads=launch.threads,
+        blocks_per_sm=blocks,
+        occupancy=round(occupancy(limits, launch.threads, blocks), 4),
+        path=DEFAULT if launch.default else VARIANT,
+    )
+
 
 INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")
 _EXECUTOR = "kernels/device/include/tilegate/device/cpu"  # which nvcc does not read
@@ -52,38 +183,13 @@ def source_files(repository: Path, stage: Stage) -> list[Path]:
 
 
 def sources_digest(repository: Path, stage: Stage) -> str:
-    """Changes with any byte of the files, and with which files they are."""
-    names = hashlib.sha256()
-    root = repository.resolve()
-    for path in source_files(repository, stage):
-        place = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
-        names.update(
-            f"{place.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
-        )
-    return names.hexdigest()
+    return digest_of(repository.resolve(), source_files(repository, stage))
 
 
 CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
 FLAGS = ("-DNDEBUG", "-std=c++20")
 HOST_OF_KERNELS = "-O1"  # at -O0 it names unused symbols
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
-NO_CHOICES = """#pragma once
-#include <span>
-#include <tilegate/stage.hpp>
-namespace tilegate::{word} {{
-inline constexpr std::span<const Stage* const> kChoices;
-}}
-"""
-NOTHING_TUNED = """#pragma once
-#include <array>
-#include <string_view>
-namespace tilegate::{word} {{
-struct TunedCell {{
-  std::string_view gpu, problem_class, family;
-}};
-inline constexpr std::array<TunedCell, 0> kTuned;
-}}
-"""
 LAUNCHES = Path(__file__).with_name("launches.cpp")
 
 
@@ -155,10 +261,10 @@ def compile_rung(
 
 def private_headers(folder: Path, stage: Stage) -> None:
     """A stage that chooses among others is compiled without them: they have their own rows."""
-    for kind, header in (("choices", NO_CHOICES), ("tuned", NOTHING_TUNED)):
-        path = folder / "tilegate" / kind / f"{stage.word}.hpp"
-        path.parent.mkdir(parents=True)
-        path.write_text(header.format(word=stage.word), encoding="utf-8")
+    for kind in ("choices", "tuned"):
+        header = read_text(LAUNCHES.with_name(f"{kind}.hpp.in")).replace("@WORD@", stage.word)
+        make_folder(folder / "tilegate" / kind)
+        write_text(folder / "tilegate" / kind / f"{stage.word}.hpp", header)
 
 
 def target_of(capability: int, architecture: Architecture) -> str:

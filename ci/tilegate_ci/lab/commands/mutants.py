@@ -16,9 +16,8 @@ from itertools import groupby
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
-from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
+from tilegate_ci.commands.arguments import commit_of, seconds
 from tilegate_ci.core.files import GateError, locked, make_folder, message
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.lab.mutants.build import Build, TrialStep, group_of, groups
 from tilegate_ci.lab.mutants.rules import RULES, Mutant, mutants_of, read_rules
@@ -34,48 +33,22 @@ from tilegate_ci.lab.mutants.table import (
     update,
 )
 from tilegate_ci.lab.mutants.trial import Outcome, Runner, Trial
-from tilegate_ci.lab.shards import Shard, add_shards, check_whole, paths_of
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import Shard, check_whole, paths_of, shard, work_off
 from tilegate_ci.measure.projects import run_cmake
+from tilegate_ci.model import REPOSITORY
 
-EXIT_CODES = {0: "every mutant was killed", 1: "some survived", 2: "error"}
 INTERRUPTED = "the same command with --resume goes on from here"
-EXAMPLES = """examples:
-  ci/gate lab mutants --rung Warptile                  # all of its own files
-  ci/gate lab mutants --sample 60 --seed 1 --minutes 90 && ci/gate lab mutants --update
-  ci/gate lab mutants --sample 60 --seed 1 --resume    # goes on from there
-  ci/gate lab mutants --file 'tests/verifier/*' --class boundary --class limit
-  ci/gate lab mutants --seed 1 --shard 2/8             # one host of eight; see ci/slurm.sh
-  ci/gate lab mutants --seed 1 --merge 8
-  ci/gate lab mutants --survivors                      # those of the journal again, with new tests
 
-The rarest classes come first. Of plans and host code all mutants of the classes are drawn.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--preset", choices=sorted(DEVICES), default="cpu", help="default: cpu")
-    again = "may be repeated"
-    option(command, "--rung", "NAME", f"only its files; {again}", action="append", default=[])
-    option(command, "--file", "GLOB", f"only these files; {again}", action="append", default=[])
-    how = f"only this class of {RULES.as_posix()}; {again}; aimed: {', '.join(AIMED)}"
-    option(command, "--class", "NAME", how, dest="kinds", action="append")
-    how = "mutants of each class, and all of plans and host code; default: all"
-    option(command, "--sample", "N", how, type=count)
-    how = "of the sample; default: the day's, so that each night draws other mutants"
-    command.add_argument("--seed", type=seed, default=date.today().toordinal(), help=how)
-    command.add_argument(
-        "--jobs", type=count, default=os.cpu_count(), help="at a time; default: one per core"
-    )
-    command.add_argument("--minutes", type=seconds, help="no trial begins after so many")
-    flag(command, "--resume", "skip what the journal has")
-    flag(command, "--survivors", "try the journal's survivors again")
-    command.add_argument("--journal", type=Path, help="default: build/mutants-PRESET.jsonl")
-    how = f"write what the journals have to {RESULTS.as_posix()} and its page, and try nothing"
-    flag(command, "--update", how)
-    option(command, "--commit", "SHA", "where git cannot say it")
-    add_shards(command)
-    add_repository(command)
+TYPES = {"minutes": seconds, "shard": shard}
+DEFAULTS = {
+    "preset": "cpu",
+    "rung": [],
+    "file": [],
+    "seed": date.today().toordinal(),
+    "jobs": os.cpu_count(),
+    "shard": Shard(),
+    "repository": REPOSITORY,
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     folders = {stage.name: f"{stage.folder}/*" for stage in read_stages(build.folder)}
     named = chosen(arguments.rung, folders) if arguments.rung else ()
     globs = [*arguments.file, *(folders[name] for name in named)]
-    mutants = find(repository, preset, globs, arguments.kinds)
+    mutants = find(repository, preset, globs, vars(arguments)["class"])
     if arguments.merge:
         drawn = draw(mutants, preset, arguments.sample, arguments.seed)
         merge(drawn, paths_of(path, arguments.merge), journal)
@@ -136,7 +109,6 @@ def of_shard(mutants: Sequence[Mutant], shard: Shard) -> list[Mutant]:
 
 
 def merge(drawn: Sequence[Mutant], paths: Sequence[Path], into: MutantJournal) -> None:
-    """The journals of all shards as one."""
     found = {path: MutantJournal(path).read() for path in paths}
     keys = {path: {_title(each.key) for each in of} for path, of in found.items()}
     check_whole({_title(mutant.key) for mutant in drawn}, keys)
@@ -155,7 +127,6 @@ def _title(key: tuple[str, str, str]) -> str:
 def find(
     repository: Path, preset: str, globs: Sequence[str], kinds: Sequence[str] | None
 ) -> list[Mutant]:
-    """All mutants of these files and classes."""
     rules = read_rules(repository / RULES)
     wanted = {name for kind in kinds or () for name in (AIMED if kind == "aimed" else [kind])}
     unknown = wanted - {rule.kind for rule in rules}

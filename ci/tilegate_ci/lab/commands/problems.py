@@ -6,19 +6,11 @@ import math
 import random
 
 from tilegate_ci.commands.arguments import whole
-from tilegate_ci.core.options import option
 
 SMALLEST, LARGEST = 8, 12_000
-EXIT_CODES = {0: "printed", 2: "error"}
-EXAMPLES = """examples:
-  bench --shapes=$(ci/gate lab problems) --benchmark_filter=Sgemm
-  bench --shapes=$(ci/gate lab problems) --benchmark_filter=Sgemm --configurations=8
-"""
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    option(parser, "--count", "N", "default: %(default)s", type=whole(1, 100_000), default=200)
-    parser.add_argument("--seed", type=int, default=20261121, help="default: %(default)s")
+TYPES = {"count": whole(1, 100_000), "seed": int}
+DEFAULTS = {"count": 200, "seed": 20261121}
 
 
 def run(arguments: argparse.Namespace) -> int:

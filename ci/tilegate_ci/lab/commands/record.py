@@ -6,11 +6,12 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
+from tilegate_ci.commands.arguments import commit_of
 from tilegate_ci.core.files import GateError, check_outputs, message, read_bytes
 from tilegate_ci.core.names import matching, rung_of
-from tilegate_ci.core.options import option
+from tilegate_ci.formats.stages import stages_of
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import (
     Arm,
@@ -20,7 +21,7 @@ from tilegate_ci.lab.proof.recording import (
     RecordingFile,
     Step,
 )
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import work_off
 from tilegate_ci.measure.launcher import (
     CANARIES,
     MIN_TIME_S,
@@ -28,61 +29,23 @@ from tilegate_ci.measure.launcher import (
     SUITE,
     Launcher,
     read_suite,
-    stages_of,
 )
-from tilegate_ci.model import REPOSITORY, Device, Process
+from tilegate_ci.model import REPOSITORY, Process
 
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"
 UNFINISHED = 3
 
-EXIT_CODES = {0: "complete", 2: "error", UNFINISHED: "processes are left by the time limit"}
 INTERRUPTED = "the recording holds every process that ended, run again to go on"
-EXAMPLES = """examples:
-  ci/gate lab record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz
-  ci/gate lab record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz \\
-    --rounds 8 --plant Warptile=0.5 --plant Warptile=3
-  ci/gate lab record --sitting h200-2 --processes 20 --out bench/recordings/h200-2.json.gz \\
-    --rounds 8 --mutation Vectorized:no_padding=mutants/no_padding/bench
 
-Run again after an interruption, the same command goes on where it stopped.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "--sitting", "NAME", "the recording's name", required=True)
-    command.add_argument("--out", metavar="FILE.json.gz", required=True)
-    command.add_argument("--processes", metavar="N", type=count, required=True)
-    add_commit(command)
-    option(
-        command,
-        "--rounds",
-        "N",
-        "processes of each plant and mutation, and of its rung as it is (default: 8)",
-        type=count,
-        default=8,
-    )
-    how = "inject a slowdown into RUNG"
-    option(command, "--plant", "RUNG=PERCENT", how, action="append", default=[])
-    option(
-        command,
-        "--mutation",
-        "RUNG:NAME=BENCH",
-        "another binary, in which RUNG was made slower",
-        action="append",
-        default=[],
-    )
-    option(
-        command,
-        "--time-limit",
-        "SECONDS",
-        f"stop in time, with exit code {UNFINISHED} when processes are left to run",
-        type=seconds,
-    )
-    command.add_argument("--bench", metavar="BINARY", default=str(BENCH))
-    command.add_argument("--suite", metavar="FILE.csv", default=str(SUITE))
-    option(command, "--filter", "REGEX", "only some benchmarks of the suite", type=regex)
-    command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
-    command.add_argument("--seed", metavar="N", type=seed, default=1)
+DEFAULTS = {
+    "rounds": 8,
+    "plant": [],
+    "mutation": [],
+    "bench": str(BENCH),
+    "suite": str(SUITE),
+    "min_time": MIN_TIME_S,
+    "seed": 1,
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -100,15 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
             raise GateError(f"{title(arm)}: given twice")
     arms = [Arm(rung) for rung in sorted({str(arm.rung) for arm in arms})] + arms
     steps = plan(arguments.sitting, arguments.processes, arms, arguments.rounds)
-    header = Header(
-        arguments.sitting,
-        commit_of(arguments),
-        suite,
-        Launcher(arguments.min_time, arguments.seed, placements=PLACES, replays=True),
-        bench,
-        dict(mutated),
-    )
-    left = record(header, steps, Path(arguments.out), arguments.time_limit)
+    header = {
+        "schema": 1,
+        "sitting": arguments.sitting,
+        "commit": commit_of(arguments),
+        "protocol": RecordedProtocol(min_time_s=arguments.min_time, seed=arguments.seed),
+        "benchmarks": suite,
+    }
+    launcher = Launcher(arguments.min_time, arguments.seed, placements=PLACES, replays=True)
+    recorder = Recorder(header, launcher, bench, dict(mutated))
+    left = recorder.record(steps, Path(arguments.out), arguments.time_limit)
     if left:
         message(f"{arguments.out}: {left} processes left by the time limit; run again to go on")
         return UNFINISHED
@@ -162,13 +126,11 @@ def plan(sitting: str, processes: int, arms: Sequence[Arm], rounds: int) -> list
 
 
 @dataclass(frozen=True)
-class Header:
-    """What every process of a sitting shares. `mutants` are the binaries of the arms that do not
-    run the commit's own."""
+class Recorder:
+    """What every process of a sitting shares: what the file says of it, and how it is run.
+    `mutants` are the binaries of the arms that do not run the commit's own."""
 
-    sitting: str
-    commit: str
-    suite: Sequence[str]
+    header: Mapping[str, Any]
     launcher: Launcher
     binary: Path
     mutants: Mapping[Arm, Path]
@@ -176,87 +138,69 @@ class Header:
     def binary_of(self, arm: Arm) -> Path:
         return self.mutants.get(arm, self.binary)
 
-    def file(self, device: Device) -> RecordingFile:
-        """Without processes."""
-        return RecordingFile(
-            schema=1,
-            sitting=self.sitting,
-            commit=self.commit,
-            device=device,
-            protocol=RecordedProtocol(min_time_s=self.launcher.min_time_s, seed=self.launcher.seed),
-            benchmarks=list(self.suite),
-            processes=[],
+    def record(self, steps: Sequence[Step], out: Path, time_limit_s: float | None) -> int:
+        """Runs the steps that `out` does not hold yet, and writes it after each; how many are left
+        by the time limit."""
+        file = recording.load(str(out)) if out.exists() else None
+        known = {Step(each.round, each.arm) for each in file.processes} if file else ()
+        left = [step for step in steps if step not in known]
+        if file:
+            self._check_goes_on(steps, file)
+            message(f"{out}: {len(known)} processes are there, {len(left)} to go")
+
+        def do(step: Step) -> None:
+            nonlocal file
+            process = self._measured(step.arm)
+            old = file.processes if file else []
+            if file and process.device != file.device:
+                raise GateError(f"{out}: another device: {process.device.fields}")
+            recorded = RecordedProcess(
+                round=step.round,
+                **step.arm._asdict(),
+                binary=_digest(self.binary_of(step.arm)),
+                started=process.started or "",
+                wall_s=process.wall_s,
+                conditions=process.conditions,
+                rows={name: RecordedReading.of(row) for name, row in process.readings.items()},
+            )
+            processes = [*old, recorded]
+            file = RecordingFile(**self.header, device=process.device, processes=processes)
+            recording.save(out, file)
+
+        return len(
+            work_off(left, do, lambda step: title(step.arm), time_limit_s, lambda step: step.arm)
         )
 
+    def _check_goes_on(self, steps: Sequence[Step], old: RecordingFile) -> None:
+        """GateError where the file is of another sitting, or of other binaries. Older recordings do
+        not say which binary it was."""
+        there = {**dict(old), "schema": old.schema_version}
+        for key, value in self.header.items():
+            if there[key] != value:
+                where = f"{key} is {there[key]} there, {value} now"
+                raise GateError(f"{old.path}: {where}; give another --out")
+        known = [p for p in old.processes if p.binary and Step(p.round, p.arm) in {*steps}]
+        now = {path: _digest(path) for path in {self.binary_of(each.arm) for each in known}}
+        for each in known:
+            binary = self.binary_of(each.arm)
+            if each.binary != now[binary]:
+                raise GateError(
+                    f"{old.path}: {title(each.arm)}: recorded with another binary than {binary} is "
+                    "now; give another --out"
+                )
 
-def record(
-    header: Header, steps: Sequence[Step], out: Path, time_limit_s: float | None = None
-) -> int:
-    """Runs the steps that `out` does not hold yet, and writes it after each; how many are left by
-    the time limit."""
-    old = recording.load(str(out)) if out.exists() else None
-    left = [step for step in steps if old is None or step not in old.processes]
-    if old:
-        _check_goes_on(header, steps, old)
-        message(f"{out}: {len(old.processes)} processes are there, {len(left)} to go")
-    file = old.file if old else None
-
-    def do(step: Step) -> None:
-        nonlocal file
-        process = _measured(header, step.arm)
-        file = file or header.file(process.device)
-        if process.device != file.device:
-            raise GateError(f"{out}: another device: {process.device.fields}")
-        processes = [*file.processes, _recorded(header, step, process)]
-        file = file.model_copy(update={"processes": processes})
-        recording.save(out, file)
-
-    left = work_off(left, do, lambda step: title(step.arm), time_limit_s, lambda step: step.arm)
-    return len(left)
-
-
-def _check_goes_on(header: Header, steps: Sequence[Step], old: recording.Recording) -> None:
-    """GateError where the file is of another sitting, or of other binaries. Older recordings do
-    not say which binary it was."""
-    for key, value in header.file(old.file.device):
-        there = getattr(old.file, key)
-        if key != "processes" and there != value:
-            raise GateError(f"{old.path}: {key} is {there} there, {value} now; give another --out")
-    wanted = {*steps}
-    known = [p for p in old.file.processes if p.binary and Step(p.round, p.arm) in wanted]
-    now = {path: _digest(path) for path in {header.binary_of(process.arm) for process in known}}
-    for process in known:
-        binary = header.binary_of(process.arm)
-        if process.binary != now[binary]:
-            raise GateError(
-                f"{old.path}: {title(process.arm)}: recorded with another binary than {binary} is "
-                "now; give another --out"
-            )
+    def _measured(self, arm: Arm) -> Process:
+        binary = self.binary_of(arm)
+        plant = f"{arm.rung}:{arm.plant_percent:g}" if arm.plant_percent else None
+        names = names_of(arm, self.header["benchmarks"])
+        process = self.launcher.run(binary, names, plant)
+        if process.plant != plant:
+            raise GateError(f"{binary}: planted {process.plant}, not {plant}")
+        for name, reading in process.readings.items():
+            if not all(seconds > 0 for seconds in reading.cublas_s):
+                raise GateError(f"{binary}: {name}: no time of cuBLAS; recordings need a GPU")
+        return process
 
 
 def _digest(binary: Path) -> str:
     return hashlib.sha256(read_bytes(binary)).hexdigest()
-
-
-def _measured(header: Header, arm: Arm) -> Process:
-    binary = header.binary_of(arm)
-    plant = f"{arm.rung}:{arm.plant_percent:g}" if arm.plant_percent else None
-    process = header.launcher.run(binary, names_of(arm, header.suite), plant)
-    if process.plant != plant:
-        raise GateError(f"{binary}: planted {process.plant}, not {plant}")
-    for name, reading in process.readings.items():
-        if not all(seconds > 0 for seconds in reading.cublas_s):
-            raise GateError(f"{binary}: {name}: no time of cuBLAS; recordings need a GPU")
-    return process
-
-
-def _recorded(header: Header, step: Step, process: Process) -> RecordedProcess:
-    return RecordedProcess(
-        round=step.round,
-        **step.arm._asdict(),
-        binary=_digest(header.binary_of(step.arm)),
-        started=process.started or "",
-        wall_s=process.wall_s,
-        conditions=process.conditions,
-        rows={name: RecordedReading.of(reading) for name, reading in process.readings.items()},
-    )

@@ -4,31 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from tilegate_ci.checks.committed import with_block
 from tilegate_ci.core.files import check_outputs, message, read_text, write_text
-from tilegate_ci.core.markdown import with_block
-from tilegate_ci.core.options import option
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.model import REPOSITORY
 
 RECORDINGS = REPOSITORY / "bench" / "recordings"
-
-EXIT_CODES = {0: "done", 1: "--check: the page holds other tables", 2: "error"}
-EXAMPLES = """examples:
-  ci/gate lab replay                                # bench/recordings/*.json.gz
-  ci/gate lab replay --into ci/proof.md             # between its replay markers
-  ci/gate lab replay --check ci/proof.md            # exit code 1 where the page differs
-  ci/gate lab replay mine.json.gz --markdown table.md
-
-Deterministic: the same recordings make the same tables.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("recordings", metavar="RECORDING.json.gz", nargs="*")
-    option(command, "--markdown", "FILE", "write the tables there")
-    place = command.add_mutually_exclusive_group()
-    option(place, "--into", "FILE.md", "put them between the markers of a page")
-    option(place, "--check", "FILE.md", "compare them with those of a page")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
         replay,
         runs,
     )
-    from tilegate_ci.lab.proof.render import markdown
+    from tilegate_ci.lab.proof.replay import markdown
 
     text = markdown(replay.replay(runs.sittings([recording.load(path) for path in paths])))
     if arguments.markdown:

@@ -6,30 +6,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import count, seed
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, dumps, make_folder, read_json, write_text
-from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import Shard, check_whole, paths_of, shard, work_off
 from tilegate_ci.model import REPOSITORY
 
 PROGRAM = REPOSITORY / "build" / "cpu" / "tests" / "ladder_test"
 RESULTS = REPOSITORY / "build" / "seeds.json"
-EXIT_CODES = {0: "no case failed", 1: "some failed", 2: "error"}
 INTERRUPTED = "the same command goes on from here"
-EXAMPLES = """examples:
-  ci/gate lab seeds --count 20                        # what build/seeds.json lacks of seeds 1 to 20
-  ci/gate lab seeds --count 800 --shard 2/8           # one host of eight; see ci/slurm.sh
-  ci/gate lab seeds --count 800 --merge 8
-"""
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--first", type=seed, default=1, help="seed; default: %(default)s")
-    command.add_argument("--count", type=count, required=True, help="of seeds")
-    command.add_argument("--program", type=Path, default=PROGRAM, help="default: that of build/cpu")
-    command.add_argument("--results", type=Path, default=RESULTS, help="default: build/seeds.json")
-    add_shards(command)
+TYPES = {"shard": shard}
+DEFAULTS = {"first": 1, "program": PROGRAM, "results": RESULTS, "shard": Shard()}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,5 +58,4 @@ def failures(program: Path, seed: str) -> list[str]:
 
 
 def load(path: Path) -> dict[str, list[str]]:
-    """The failures of each seed."""
     return dict(read_json(path)) if path.exists() else {}

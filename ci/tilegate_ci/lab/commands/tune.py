@@ -7,22 +7,20 @@ import re
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.checks import tuning
-from tilegate_ci.checks.pages.sgemm_page import shape_sets
+from tilegate_ci.checks.pages.tables import shape_sets
 from tilegate_ci.checks.tuning import STAGE, Timing
-from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
+from tilegate_ci.commands.arguments import commit_of, whole
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, locked, make_folder, message
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.lab.commands.problems import random_problems
-from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import Shard, check_whole, paths_of, shard, work_off
 from tilegate_ci.measure.identity import find_cuobjdump
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.model import REPOSITORY, Process
@@ -32,41 +30,17 @@ UNFINISHED = 3
 PROBLEMS_PER_PROCESS = 10
 DIGITS = 12  # of a digest of machine code
 
-EXIT_CODES = {
-    0: "complete; with --check, no cell of the table is stale",
-    1: "with --check: cells are stale",
-    2: "error",
-    UNFINISHED: "problems are left by the time limit",
-}
 INTERRUPTED = "the file holds what was measured, run again to go on"
-EXAMPLES = """examples:
-  ci/gate lab tune                                     # what is in bench/tuning/grid.csv
-  ci/gate lab tune --problems 640x640x640,100x3000x50  # and these, from now on
-  ci/gate lab tune --outside                           # random problems, which judge the table
-  ci/gate lab tune --check                             # is any of the table stale?
-  ci/gate lab tune --shard 2/8                         # one host of eight; see ci/slurm.sh
-  ci/gate lab tune --merge 8
 
-Without a grid it begins with the shapes of bench/shapes.csv. It uses build/gpu as it is. What is
-measured already is not measured again, unless the machine code of its kernels has changed. Nothing
-but bench/tuning and kernels/sgemm/table.csv is written.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "--problems", "PROBLEM,...", "added to the grid")
-    flag(command, "--outside", "random problems that do not go into the table")
-    flag(command, "--check", "measure nothing, write nothing")
-    command.add_argument(
-        "--best", type=whole(1, 64), default=8, help="configurations of each; default: %(default)s"
-    )
-    command.add_argument("--processes", type=count, default=2, help="default: %(default)s")
-    command.add_argument("--min-time", type=seconds, default=0.02, help="default: %(default)s")
-    command.add_argument("--seed", type=seed, default=1)
-    command.add_argument("--time-limit", metavar="SECONDS", type=seconds)
-    add_shards(command)
-    command.add_argument("--build", type=Path, default=BUILD, help=argparse.SUPPRESS)
-    add_commit(command)
+TYPES = {"best": whole(1, 64), "shard": shard}
+DEFAULTS = {
+    "best": 8,
+    "processes": 2,
+    "min_time": 0.02,
+    "seed": 1,
+    "shard": Shard(),
+    "build": BUILD,
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,47 +54,33 @@ def run(arguments: argparse.Namespace) -> int:
     tuner = Tuner(binary, launcher, arguments.processes, commit_of(arguments), kernels)
     of_shards, limit = REPOSITORY / "build" / path.name, arguments.time_limit
     if arguments.shard.count > 1:
-        known = tuning.load_timings(path)
+        known = tuning.load(path, tuning.Timing)
         own = {*arguments.shard.of(_problems(arguments, known))}
         path = arguments.shard.path(of_shards)
-        known = [row for row in (*known, *tuning.load_timings(path)) if row.problem in own]
-        return _tune(tuner, sorted(own), known, path, limit)
+        known = [row for row in (*known, *tuning.load(path, tuning.Timing)) if row.problem in own]
+        return tuner.tune(sorted(own), known, path, limit)
     make_folder(path.parent)
     with locked(path.parent):
-        known = tuning.load_timings(path)
+        known = tuning.load(path, tuning.Timing)
         problems = _problems(arguments, known)
         if arguments.merge:
             tuning.save_timings(
                 path, _merged(tuner, problems, paths_of(of_shards, arguments.merge))
             )
-        elif left := _tune(tuner, problems, known, path, limit):
-            return left
+        elif code := tuner.tune(problems, known, path, limit):
+            return code
         if not arguments.outside:
-            table = tuning.cells(tuning.load_timings(path))
-            tuning.save_table(table, table_path)
+            table = tuning.cells(tuning.load(path, tuning.Timing))
+            tuning.save(table_path, tuning.Cell, table)
             message(f"{table_path}: {len(table)} cells; build again to use it")
-    outside = tuning.load_timings(REPOSITORY / tuning.OUTSIDE)
-    table = tuning.load_table(table_path)
+    outside = tuning.load(REPOSITORY / tuning.OUTSIDE, tuning.Timing)
+    table = tuning.load(table_path, tuning.Cell)
     sys.stdout.write("\n".join(statement(outside, table)) + "\n")
     return 0
 
 
-def _tune(
-    tuner: "Tuner",
-    problems: Sequence[str],
-    known: Sequence[Timing],
-    path: Path,
-    limit_s: float | None,
-) -> int:
-    left = tuner.tune(problems, known, lambda found: tuning.save_timings(path, found), limit_s)
-    if not left:
-        return 0
-    message(f"{path}: {left} problems left by the time limit; run again to go on")
-    return UNFINISHED
-
-
 def _merged(tuner: "Tuner", problems: Sequence[str], paths: Sequence[Path]) -> list[Timing]:
-    found = {path: tuning.load_timings(path) for path in paths}
+    found = {path: tuning.load(path, tuning.Timing) for path in paths}
     check_whole(problems, {path: {row.problem for row in of} for path, of in found.items()})
     names = {*tuner.lead(problems)}
     check_whole(names, {path: names & {row.name for row in of} for path, of in found.items()})
@@ -147,12 +107,11 @@ def _problems(arguments: argparse.Namespace, known: Sequence[Timing]) -> list[st
 
 
 def shapes() -> list[str]:
-    """The problems that a table begins with."""
     return [*shape_sets(REPOSITORY / "bench" / "shapes.csv")]
 
 
 def _check(kernels: dict[str, str]) -> int:
-    table = tuning.load_table(REPOSITORY / tuning.TABLE)
+    table = tuning.load(REPOSITORY / tuning.TABLE, tuning.Cell)
     stale = [cell for cell in table if not is_current(cell.code, kernels)]
     for cell in stale:
         message(f"{cell.gpu}, {cell.problem_class}: {cell.family} has other machine code now")
@@ -205,12 +164,12 @@ class Tuner:
         self,
         problems: Sequence[str],
         rows: Sequence[Timing],
-        save: Callable[[Sequence[Timing]], None],
-        time_limit_s: float | None,
+        path: Path,
+        limit_s: float | None,
     ) -> int:
         """Adds to `rows` what they lack, saved after each part of the work; rows of problems or
-        configurations that lead no more, and those of other machine code, are dropped. How many
-        problems are left by the time limit."""
+        configurations that lead no more, and those of other machine code, are dropped. The exit
+        code."""
         gpu, ranks, classes = self.gpu(), self.lead(problems), self.classes(problems)
         known = {
             row.name: row for row in rows if row.gpu == gpu and is_current(row.code, self.kernels)
@@ -223,18 +182,21 @@ class Tuner:
         ]
         missing = [name for name in ranks if name not in known]
         message(f"{gpu}: {len(found)} of {len(ranks)} timings are there")
-        save([*others, *found])
+        tuning.save_timings(path, [*others, *found])
 
         def time_part(part: list[str]) -> None:
             timed = [self.launcher.run(self.binary, part) for _ in range(self.processes)]
             for name in part:
                 found.append(self._timing(name, ranks[name], classes[_problem(name)], timed))
-            save([*others, *found])
+            tuning.save_timings(path, [*others, *found])
 
-        left = work_off(
-            _parts(missing), time_part, lambda part: f"{_problem(part[0])} and others", time_limit_s
+        parts = work_off(
+            _parts(missing), time_part, lambda part: f"{_problem(part[0])} and others", limit_s
         )
-        return len({_problem(name) for part in left for name in part})
+        left = {_problem(name) for part in parts for name in part}
+        if left:
+            message(f"{path}: {len(left)} problems left by the time limit; run again to go on")
+        return UNFINISHED if left else 0
 
     def _timing(
         self, name: str, rank: int, problem_class: str, processes: Sequence[Process]

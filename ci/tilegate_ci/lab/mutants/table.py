@@ -8,16 +8,16 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from tilegate_ci.checks.committed import with_block
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural, Text
 from tilegate_ci.core.files import read_text, write_text
-from tilegate_ci.core.markdown import table, with_block
 from tilegate_ci.lab.mutants.build import group_of, groups
+from tilegate_ci.report import templates
 from tilegate_ci.report.figures import short
 
 FOLDER = Path("tests/mutants")
 PAGE, RESULTS, KNOWN = FOLDER / "README.md", FOLDER / "results.json", FOLDER / "known.json"
-BLOCK = "mutants"
 Preset = Literal["cpu", "gpu"]
 DEVICES: dict[Preset, str] = {"cpu": "On the executor", "gpu": "On a GPU"}
 AIMED = ("rounding", "phase", "fence", "stride", "limit", "threshold", "boundary", "offset")
@@ -121,7 +121,6 @@ def known(repository: Path) -> Known:
 def update(
     repository: Path, journals: dict[Preset, MutantJournal], possible: dict[str, int]
 ) -> None:
-    """Writes the table and its page."""
     explained, path = known(repository), repository / RESULTS
     campaigns = {each.preset: each for each in documents.load(ResultsFile, path).campaigns}
     for preset, journal in journals.items():
@@ -224,44 +223,22 @@ def page(repository: Path) -> str:
     """The page with its tables as results.json has them."""
     path = repository / PAGE
     results = documents.load(ResultsFile, repository / RESULTS)
-    parts = [line for campaign in results.campaigns for line in _campaign(campaign)]
-    return with_block(read_text(path), BLOCK, "\n".join(parts).rstrip(), path)
+    shown = [_shown(campaign) for campaign in results.campaigns]
+    content = templates.text("mutants.md", campaigns=shown)
+    return with_block(read_text(path), "mutants", content.rstrip(), path)
 
 
-def _campaign(campaign: Campaign) -> list[str]:
-    heads = ("mutants", "killed", "equivalent", "survived", "score")
+def _shown(campaign: Campaign) -> dict[str, object]:
+    """What the template needs beside the campaign: its classes in order, its files by group."""
     kinds = {row.kind for row in campaign.files}
-    order = [*(kind for kind in AIMED if kind in kinds), *sorted(kinds - {*AIMED})]
-    classes = []
-    for kind in order:
-        rows = [row for row in campaign.files if row.kind == kind]
-        classes.append([kind, str(campaign.possible.get(kind, "")), *_cells(rows)])
-    classes.append(["**all**", "", *_cells(campaign.files)])
-    files = []
-    for group in groups(campaign.preset):
-        mine = [r for r in campaign.files if group_of(campaign.preset, r.file) == group]
-        if mine:
-            files.append([f"**{group.title}**", *_cells(mine)])
-            for file in dict.fromkeys(row.file for row in mine):
-                files.append([f"`{file}`", *_cells([row for row in mine if row.file == file])])
-    commits = ", ".join(map(short, campaign.commits))
-    lines = [f"### {DEVICES[campaign.preset]}", "", *table(("class", "possible", *heads), classes)]
-    lines += ["", f"At {commits}.", "", "<details><summary>By file</summary>", ""]
-    lines += [*table(("", *heads), files), "", "</details>", ""]
-    if campaign.survivors:
-        lines += ["Survivors:", "", *map(_survivor, campaign.survivors), ""]
-    return lines
-
-
-def _survivor(survivor: Survivor) -> str:
-    reason = survivor.reason or "**A hole.**"
-    where = survivor.file.removeprefix("kernels/device/cpu/")
-    return f"- `{where}`: `{survivor.before}` as `{survivor.after}`. {reason}"
-
-
-def _cells(rows: Sequence[FileRow]) -> list[str]:
-    mutants, killed = sum(row.mutants for row in rows), sum(row.killed for row in rows)
-    equivalent = sum(row.equivalent for row in rows)
-    others = mutants - equivalent
-    share = f"{100 * killed / others:.1f} %" if others else "-"
-    return [str(mutants), str(killed), str(equivalent), str(others - killed), share]
+    rows = {
+        group.title: [r for r in campaign.files if group_of(campaign.preset, r.file) == group]
+        for group in groups(campaign.preset)
+    }
+    return {
+        **dict(campaign),
+        "device": DEVICES[campaign.preset],
+        "kinds": [*(kind for kind in AIMED if kind in kinds), *sorted(kinds - {*AIMED})],
+        "groups": [(title, mine) for title, mine in rows.items() if mine],
+        "commits": [short(commit) for commit in campaign.commits],
+    }

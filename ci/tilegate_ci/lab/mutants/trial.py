@@ -51,7 +51,6 @@ class Runner:
     def run(
         self, test: CTest, command: Sequence[str], limit_s: float, **environment: str
     ) -> tuple[int | None, str]:
-        """As execute."""
         with self._alone if test.locks else contextlib.nullcontext():
             return execute(command, limit_s, test, environment=environment)
 

@@ -20,11 +20,10 @@ BOOTSTRAPS = 1000
 
 @dataclass(frozen=True)
 class Rule:
-    """`blocks(base, head)` of one benchmark; `note` says what is not plain from the name."""
+    """`blocks(base, head)` of one benchmark."""
 
     name: str
     blocks: Blocks
-    note: str = ""
 
     def sees(self, base: Process, head: Process, name: str) -> bool:
         """By the replays that the recording kept."""
@@ -33,38 +32,12 @@ class Rule:
 
 def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:
     return (
-        Rule(
-            "compare.py, p < .05",
-            compare_py,
-            "counts a p below .05 where the mean is slower. The tool prints that p green and a "
-            "larger one red, slower or faster, and exits 0: it blocks nothing",
-        ),
-        Rule(
-            "NVBench, older compare",
-            nvbench_legacy,
-            "fails on speed-ups too; its exit code is the number of failures",
-        ),
-        Rule(
-            "NVBench, newer compare",
-            nvbench_newer,
-            "blocks where head's fastest replay is 0.5 % or more above base's third quartile. "
-            "Left out, as no recording has the clock of each replay: the tool wants that gap "
-            "between the cycles too, else it is undecided, so that it blocks less than shown. It "
-            "exits 0",
-        ),
-        Rule(
-            "asv, factor 1.1",
-            lambda base, head: asv(base, head, 1.1),
-            "its default factor. `asv continuous` pools two processes per side, here it is one: "
-            "less is averaged, which errs towards false blocks",
-        ),
+        Rule("compare.py, p < .05", compare_py),
+        Rule("NVBench, older compare", nvbench_legacy),
+        Rule("NVBench, newer compare", nvbench_newer),
+        Rule("asv, factor 1.1", lambda base, head: asv(base, head, 1.1)),
         Rule("asv, factor 1.01", lambda base, head: asv(base, head, 1.01)),
-        Rule(
-            "criterion",
-            lambda base, head: criterion(base, head, draw),
-            f"with {BOOTSTRAPS} resamples instead of 100000, which adds scatter to both of its "
-            "tests and favours neither side. It exits 0",
-        ),
+        Rule("criterion", lambda base, head: criterion(base, head, draw)),
         Rule("plain 5 %", plain),
     )
 

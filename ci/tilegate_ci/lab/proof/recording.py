@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import (
@@ -51,6 +52,13 @@ class Arm(NamedTuple):
     rung: str | None = None
     plant_percent: float | None = None
     build: str | None = None
+
+
+class Step(NamedTuple):
+    """A process of a sitting: the rounds take each arm once."""
+
+    round: int
+    arm: Arm
 
 
 class RecordedReading(Model):
@@ -128,6 +136,23 @@ class RecordingFile(Document):
     protocol: RecordedProtocol
     benchmarks: Annotated[list[Line], Field(min_length=1)]  # the gated suite, in its order
     processes: list[RecordedProcess]
+    path: SkipJsonSchema[str] = Field(default="", exclude=True)  # that it was read from
+
+    @property
+    def by_step(self) -> dict[Step, Process]:
+        return {
+            Step(each.round, each.arm): Process(
+                device=self.device,
+                seed=self.protocol.seed,
+                min_time_s=self.protocol.min_time_s,
+                started=each.started,
+                wall_s=each.wall_s,
+                conditions=each.conditions,
+                readings={name: row.reading(name) for name, row in each.rows.items()},
+                source=self.path,
+            )
+            for each in self.processes
+        }
 
     @model_validator(mode="after")
     def _alike(self) -> "RecordingFile":
@@ -145,40 +170,15 @@ class RecordingFile(Document):
         return self
 
 
-class Step(NamedTuple):
-    """A process of a sitting: the rounds take each arm once."""
-
-    round: int
-    arm: Arm
-
-
-class Recording:
-    def __init__(self, path: str, file: RecordingFile) -> None:
-        self.path, self.file = path, file
-        self.processes = {Step(p.round, p.arm): _process(file, p, path) for p in file.processes}
-
-
-def _process(file: RecordingFile, recorded: RecordedProcess, path: str) -> Process:
-    return Process(
-        device=file.device,
-        seed=file.protocol.seed,
-        min_time_s=file.protocol.min_time_s,
-        started=recorded.started,
-        wall_s=recorded.wall_s,
-        conditions=recorded.conditions,
-        readings={name: row.reading(name) for name, row in recorded.rows.items()},
-        source=path,
-    )
-
-
-def load(path: str) -> Recording:
+def load(path: str) -> RecordingFile:
     """Reads and checks a recording; GateError says what is wrong with it."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(read_bytes(path))) as stream:
             data = checked_size(stream.read(MOST_BYTES + 1), path)
     except (OSError, EOFError, zlib.error) as problem:
         raise GateError(f"{path}: not a whole gzip file: {problem}") from problem
-    return Recording(path, documents.parse(RecordingFile, decode(data, path), path))
+    found = documents.parse(RecordingFile, decode(data, path), path)
+    return found.model_copy(update={"path": path})
 
 
 def save(path: Path, file: RecordingFile) -> None:

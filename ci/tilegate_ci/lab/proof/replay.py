@@ -1,16 +1,19 @@
-"""Replays the gate's rule and other tools' over recordings, and the figures that the gate has to
-reach."""
+"""Replays the gate's rule and other tools' over recordings: the figures that the gate has to reach,
+and the tables of proof.md."""
 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from tilegate_ci.judge import paired
+from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.lab.proof import simulate
-from tilegate_ci.lab.proof.others import Rule, other_rules
-from tilegate_ci.lab.proof.recording import Arm
+from tilegate_ci.lab.proof.others import BOOTSTRAPS, Rule, other_rules
+from tilegate_ci.lab.proof.recording import KEPT_SAMPLES, Arm
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
     SEED,
@@ -25,8 +28,10 @@ from tilegate_ci.lab.proof.runs import (
     independent,
     pairs_of,
     percent,
+    screen_of,
 )
 from tilegate_ci.model import MIN_DELTA, Verdict
+from tilegate_ci.report import templates
 
 SCENARIO_RUNS = 1000
 SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
@@ -35,7 +40,6 @@ SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 @dataclass(frozen=True)
 class RuleResult:
     name: str
-    note: str
     false_blocks: Rate
     detected: Mapping[float, Rate]
     inconclusive: Rate | None = None
@@ -75,10 +79,11 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
     found = simulate.components(everything)
     slowest = max(p.wall_s for sitting in everything for p in sitting.suite)
     gate = [_gate(everything, screened) for screened in (True, False)]
+    mutants = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
     return Replay(
         everything,
         [*gate, *(_other(everything, rule) for rule in other_rules(draw))],
-        _mutations(everything),
+        [_mutation(everything, arm) for arm in mutants],
         simulate.simulate(found, SIZES, SEED),
         [
             simulate.simulate(found, (2.0,), SEED, SCENARIO_RUNS, scenario)
@@ -127,7 +132,6 @@ def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
 
     return RuleResult(
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
-        "" if screened else "every round of a planted rung confirms",
         Rate(false_blocks),
         {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
         Rate(inconclusive),
@@ -159,15 +163,9 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
 
     return RuleResult(
         rule.name,
-        rule.note,
         Rate([false_blocks(sitting) for sitting in everything]),
         {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
     )
-
-
-def _mutations(everything: Sequence[Sitting]) -> list[Mutation]:
-    arms = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
-    return [_mutation(everything, arm) for arm in arms]
 
 
 def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
@@ -195,84 +193,102 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
     )
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure that the gate has to reach. `reached` is None where nothing was recorded for it."""
+class Figure(NamedTuple):
+    """`reached` is None where nothing was recorded for it."""
 
-    name: str
-    goal: str
     found: str
     reached: bool | None
 
 
-def figures(replay: Replay) -> list[Figure]:
+def figures(replay: Replay) -> dict[str, Figure]:
+    """The figures that the gate has to reach; proof.md names them, with these goals."""
     gate, model, alone = replay.rules[0], replay.simulation, replay.independent
-    false = gate.false_blocks
+    false, process_s, gate_s = gate.false_blocks, replay.process_s, replay.gate_s
     hard = min(
         (each for each in replay.scenarios if each.scenario.places > 1),
         key=lambda each: each.narrow_share,
     )
     assert gate.inconclusive is not None
-    return [
-        Figure(
-            "false blocks of a whole gate run on identical code",
-            "0",
-            f"{false.hits} of {false.total} runs",
-            false.hits == 0 if false.total else None,
-        ),
-        Figure(
-            "the same, by independent runs alone: 95 % upper bound",
-            "< 5 %",
-            f"{percent(alone.bound)} ({alone.false_blocks} of {alone.runs} runs)",
-            alone.bound < 0.05,
-        ),
-        Figure(
-            "the same, simulated with the recorded variance components: 95 % upper bound",
-            "≤ 1 %",
-            f"{percent(model.false_block_bound)} ({model.false_blocks} of {model.runs} runs)",
-            model.false_block_bound <= 0.01,
-        ),
-        Figure(
-            "planted 2 % blocked, simulated, in the hardest scenario",
-            "≥ 90 %",
-            f"{percent(hard.narrow_share)}: {hard.scenario.name}",
-            hard.narrow_share >= 0.90,
-        ),
-        Figure(
-            f"pairs that decide about a planted 2 %, of {paired.PAIRS}, simulated, median",
-            "≤ 8",
-            f"{model.pairs[2.0]:g}",
-            model.pairs[2.0] <= 8,
-        ),
-        _planted(gate, 2.0, least=0.90),
-        _planted(gate, 3.0, least=0.99),
-        _planted(gate, 5.0, least=1.0),
-        _planted(gate, 0.5, most=0.01),
-        _share("share of the suite whose delta is 1 %", replay.delta_share, least=0.90),
-        _share("inconclusive", gate.inconclusive, most=0.02),
-        Figure(
-            "one process over the gated suite, the slowest",
-            "≤ 15 s",
-            f"{replay.process_s:.1f} s",
-            replay.process_s <= 15,
-        ),
-        Figure(
-            "GPU time of a gate run that confirms the whole suite",
-            "≤ 10 min",
-            f"{replay.gate_s / 60:.1f} min",
-            replay.gate_s <= 600,
-        ),
-    ]
+    alone_of = f"{percent(alone.bound)} ({alone.false_blocks} of {alone.runs} runs)"
+    model_of = f"{percent(model.false_block_bound)} ({model.false_blocks} of {model.runs} runs)"
+    hard_of = f"{percent(hard.narrow_share)}: {hard.scenario.name}"
+    none = false.hits == 0 if false.total else None
+    return {
+        "false_blocks": Figure(f"{false.hits} of {false.total} runs", none),
+        "independent": Figure(alone_of, alone.bound < 0.05),
+        "simulated": Figure(model_of, model.false_block_bound <= 0.01),
+        "hardest": Figure(hard_of, hard.narrow_share >= 0.90),
+        "pairs": Figure(f"{model.pairs[2.0]:g}", model.pairs[2.0] <= 8),
+        "planted_2": _planted(gate.detected[2.0], least=0.90),
+        "planted_3": _planted(gate.detected[3.0], least=0.99),
+        "planted_5": _planted(gate.detected[5.0], least=1.0),
+        "planted_half": _planted(gate.detected[0.5], most=0.01),
+        "narrow": _share(replay.delta_share, least=0.90),
+        "inconclusive": _share(gate.inconclusive, most=0.02),
+        "process": Figure(f"{process_s:.1f} s", process_s <= 15),
+        "gate_run": Figure(f"{gate_s / 60:.1f} min", gate_s <= 600),
+    }
 
 
-def _planted(gate: RuleResult, size: float, least: float = 0.0, most: float = 1.0) -> Figure:
-    rate = gate.detected[size]
-    return _share(f"planted {size:g} % blocked", rate, least, most, f", {rate.independent} cells")
+def _planted(rate: Rate, least: float = 0.0, most: float = 1.0) -> Figure:
+    return _share(rate, least, most, f", {rate.independent} cells")
 
 
-def _share(name: str, rate: Rate, least: float = 0.0, most: float = 1.0, cells: str = "") -> Figure:
-    goal = f"≤ {100 * most:g} %" if most < 1 else f"≥ {100 * least:g} %" if least < 1 else "100 %"
+def _share(rate: Rate, least: float = 0.0, most: float = 1.0, cells: str = "") -> Figure:
     if rate.share is None:
-        return Figure(name, goal, "not recorded", None)
+        return Figure("not recorded", None)
     found = f"{percent(rate.share)} ({rate.hits} of {rate.total}{cells})"
-    return Figure(name, goal, found, least <= rate.share <= most)
+    return Figure(found, least <= rate.share <= most)
+
+
+def markdown(replay: Replay) -> str:
+    gate, parts = replay.rules[0], replay.simulation.components
+    arms = [(arm, len(rounds)) for s in replay.sittings for arm, rounds in s.arms.items()]
+    planted = sorted({rounds for arm, rounds in arms if arm.plant_percent})
+    pairs = sorted({pairs_of(len(sitting.suite)) for sitting in replay.sittings})
+    spreads = {
+        "left of a process' own replays in its median (rung's time)": parts.within,
+        "between processes of a sitting": parts.between_processes,
+        "between sittings": parts.between_sittings,
+    }
+    return templates.text(
+        "proof.md",
+        replay=replay,
+        sizes=SIZES,
+        kept=KEPT_SAMPLES,
+        resamples=BOOTSTRAPS,
+        screen=SCREEN,
+        pairs=PAIRS,
+        least=MIN_PAIRS,
+        percent=percent,
+        rate=partial(_rate, np.random.default_rng(SEED)),
+        planted_sittings=sum(bool(count.total) for count in gate.detected[SIZES[0]].counts),
+        confirming=[count for count in pairs if MIN_PAIRS <= count < PAIRS],
+        planted_rounds=[
+            (count, screened, min(PAIRS, count - screened))
+            for count in planted
+            if (screened := screen_of(count))
+        ],
+        some_do_both=any(rounds and not screen_of(rounds) for _, rounds in arms),
+        moved=gate.incomparable if gate.incomparable and gate.incomparable.hits else None,
+        figures=figures(replay),
+        mutations=[(mutation, _slower(mutation)) for mutation in replay.mutations],
+        components=[
+            (name, *map(float, np.quantile(each, (0.5, 0.9)))) for name, each in spreads.items()
+        ],
+    ).rstrip("\n")
+
+
+def _slower(mutation: Mutation) -> str:
+    slower = sorted(100 * np.expm1(value) for value in mutation.slowdowns.values())
+    if not slower:
+        return "-"
+    return f"{statistics.median(slower):+.1f} % ({slower[0]:+.1f} to {slower[-1]:+.1f})"
+
+
+def _rate(draw: np.random.Generator, rate: Rate, bounds: bool = True) -> str:
+    if rate.share is None:
+        return "-"
+    interval = rate.interval(draw) if bounds else None
+    around = f" [{100 * interval[0]:.3g}, {100 * interval[1]:.3g}]" if interval else ""
+    return percent(rate.share) + around

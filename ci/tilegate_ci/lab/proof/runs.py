@@ -13,7 +13,7 @@ from scipy import stats
 from tilegate_ci.core.files import GateError
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.confirm import Confirmed, Pair, is_canary, judge_pairs, void_reason
-from tilegate_ci.lab.proof.recording import Arm, Recording
+from tilegate_ci.lab.proof.recording import Arm, RecordingFile
 from tilegate_ci.model import Process, Verdict, drifts, margin_of
 from tilegate_ci.report.figures import machine
 
@@ -120,28 +120,28 @@ class Sitting:
         return [name for name in self.names if name.startswith(f"{rung}/")]
 
 
-def sittings(recordings: Sequence[Recording]) -> list[Sitting]:
+def sittings(recordings: Sequence[RecordingFile]) -> list[Sitting]:
     if not recordings:
         raise GateError("no recording given, and none in bench/recordings")
     first = recordings[0]
     for other in recordings[1:]:
         for field in ("name", "cublas"):
-            here, there = (getattr(each.file.device, field) for each in (first, other))
+            here, there = (getattr(each.device, field) for each in (first, other))
             if here != there:
                 raise GateError(
                     f"{other.path}: device.{field}: {there!r}, but {here!r} in {first.path}; "
                     "replay them apart"
                 )
-    names = [recording.file.sitting for recording in recordings]
+    names = [recording.sitting for recording in recordings]
     if len(set(names)) < len(names):
         raise GateError(f"the same sitting is there twice: {', '.join(sorted(names))}")
     return [_sitting(recording) for recording in recordings]
 
 
-def _sitting(recording: Recording) -> Sitting:
+def _sitting(recording: RecordingFile) -> Sitting:
     sound = {
         step: process
-        for step, process in recording.processes.items()
+        for step, process in recording.by_step.items()
         if void_reason(process.conditions) is None
     }
     arms: dict[Arm, dict[int, Process]] = {}
@@ -152,12 +152,12 @@ def _sitting(recording: Recording) -> Sitting:
         raise GateError(f"{recording.path}: {len(suite)} processes of the suite; replay needs more")
     names = set(suite[0].readings).intersection(*(process.readings for process in suite))
     return Sitting(
-        recording.file.sitting,
-        tuple(n for n in recording.file.benchmarks if n in names and not is_canary(n)),
+        recording.sitting,
+        tuple(n for n in recording.benchmarks if n in names and not is_canary(n)),
         suite,
         arms,
         len(recording.processes) - len(sound),
-        f"{machine(recording.file.device.fields)}, commit {recording.file.commit[:12]}",
+        f"{machine(recording.device.fields)}, commit {recording.commit[:12]}",
         suite[0].conditions.before.get("board"),
     )
 

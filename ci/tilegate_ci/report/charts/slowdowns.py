@@ -7,10 +7,21 @@ import altair as alt
 
 from tilegate_ci.judge.compare import Row
 from tilegate_ci.model import OWN_RATIO, PER_SECOND, RATIO, Verdict, relative
-from tilegate_ci.report.charts.base import Chart, data_of, finished, layered, tip
-from tilegate_ci.report.data import Pooled
-from tilegate_ci.report.figures import METRIC_NAMES, duration, percent, signed
-from tilegate_ci.report.palette import ACCENT, AXIS, BAD, GOOD, GRID, INK, WARN
+from tilegate_ci.report.charts.base import (
+    ACCENT,
+    AXIS,
+    BAD,
+    GOOD,
+    GRID,
+    INK,
+    WARN,
+    Chart,
+    data_of,
+    finished,
+    layered,
+    tip,
+)
+from tilegate_ci.report.figures import METRIC_NAMES, Pooled, duration, percent, signed
 
 _LOOKS = {
     Verdict.REGRESSED: (BAD, "triangle-right"),

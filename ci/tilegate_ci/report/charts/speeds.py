@@ -1,4 +1,4 @@
-"""Speeds: a staircase of bars at one size, lines over sizes, lines over commits."""
+"""Speeds: a staircase of bars at one size, lines over sizes, lines over commits, the roofline."""
 
 import math
 import statistics
@@ -11,12 +11,21 @@ from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
+    ACCENT,
+    AXIS,
+    FAINT,
+    INK,
     LEFT,
+    LETTER,
     LINE,
     RIGHT,
+    WARN,
     Chart,
     Layers,
+    Point,
+    along,
     apart,
+    beside,
     data_of,
     finished,
     label_of,
@@ -25,20 +34,24 @@ from tilegate_ci.report.charts.base import (
     round_values,
     tip,
 )
-from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, measured, split_roof_note
-from tilegate_ci.report.palette import ACCENT, AXIS, FAINT, INK, WARN
+from tilegate_ci.report.figures import (
+    RATIO_NOTE,
+    SHARE_SIZE,
+    Ladder,
+    Measured,
+    measured,
+    split_roof_note,
+)
 
 FP32, SPLIT = "FP32 arithmetic", "Operands split for tensor cores"
 _TFLOPS = ("TFLOP/s", "~r", ".2f")
 _SHARE = ("share of cuBLAS", "%", ".1%")
 
 
-def staircase(
-    found: Sequence[Measured], splits: Collection[str], note: str, width: int, split_roof: float = 0
-) -> Chart:
+def staircase(ladder: Ladder, width: int) -> Chart:
     """TFLOP/s and share of cuBLAS, a bar per rung, at a size that can be chosen. Rungs that split
-    operands for tensor cores are a group with a scale of its own, where cuBLAS stands again.
-    `split_roof`: the TFLOP/s that tensor cores allow them; 0 where that is not known."""
+    operands for tensor cores are a group with a scale of its own, where cuBLAS stands again."""
+    found, split_roof = ladder.squares, ladder.roof
     shares_of = {each.name: each.shares() for each in found}
     points = _points(found, Measured.speeds)
     for point in points:
@@ -48,11 +61,11 @@ def staircase(
         point["share"] = "" if share is None else f"{share:.0%}"
     rows = [row.summary for each in found for row in each.squares().values()]
     peaks = [row[GFLOPS] / 10 / row["pct_peak"] for row in rows if row.get("pct_peak")]
-    roofs = (statistics.median(peaks) if peaks else 0.0, split_roof)
+    roofs = {FP32: statistics.median(peaks) if peaks else 0.0, SPLIT: split_roof}
     size = _size_choice({p["x"] for p in points})
     panels = [
-        _steps(title, names, [p for p in points if p["rung"] in names], roof, width)
-        for title, names, roof in _groups(found, splits, roofs)
+        _steps(title, names, [p for p in points if p["rung"] in names], roofs[title], width)
+        for title, names in _groups(ladder).items()
     ]
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}, {p['share'] or '-'}" for p in points]
     chart = alt.VConcatChart(vconcat=panels, spacing=12).add_params(size)
@@ -60,7 +73,7 @@ def staircase(
     if split_roof:
         lines += f"; {split_roof_note(split_roof)}"
     title = alt.expr("'TFLOP/s at ' + size + '³'")
-    return finished(chart, width, title, [f"{lines}.", note], words)
+    return finished(chart, width, title, [f"{lines}.", ladder.note], words)
 
 
 def _steps(
@@ -98,31 +111,31 @@ def _steps(
     return chart.properties(title=_heading(title))
 
 
-def sizes(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
+def sizes(ladder: Ladder, width: int) -> Chart:
     """TFLOP/s over size: a few of the rungs in FP32, beside them the ones that split operands."""
-    panels, words = _panels(found, splits, Measured.speeds, _TFLOPS, width)
-    return finished(panels, width, "TFLOP/s over size", [note], words)
+    panels, words = _panels(ladder, Measured.speeds, _TFLOPS, width)
+    return finished(panels, width, "TFLOP/s over size", [ladder.note], words)
 
 
-def shares(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
+def shares(ladder: Ladder, width: int) -> Chart:
     """Share of cuBLAS over size, likewise, the other rungs in grey."""
-    panels, words = _panels(found, splits, Measured.shares, _SHARE, width, grey=True)
-    return finished(panels, width, "Share of cuBLAS over size", [RATIO_NOTE, note], words)
+    panels, words = _panels(ladder, Measured.shares, _SHARE, width, grey=True)
+    notes = [RATIO_NOTE, ladder.note]
+    return finished(panels, width, "Share of cuBLAS over size", notes, words)
 
 
 def _panels(
-    found: Sequence[Measured],
-    splits: Collection[str],
+    ladder: Ladder,
     values: Callable[[Measured], Mapping[int, float]],
     y: tuple[str, str, str],
     width: int,
     grey: bool = False,
 ) -> tuple[Chart, list[str]]:
     """Side by side where there is room, with one scale; and their data in words."""
-    side_by_side = width >= 600
+    side_by_side, found = width >= 600, ladder.squares
     groups = [
         (title, _few([each for each in found if each.name in names], title == SPLIT), names)
-        for title, names, _ in _groups(found, splits, (0, 0))
+        for title, names in _groups(ladder).items()
     ]
     drawn = found if grey else [each for _, rungs, _ in groups for each in rungs]
     every = [value for each in drawn for value in values(each).values()]
@@ -143,30 +156,23 @@ def _panels(
     return alt.VConcatChart(vconcat=panels), words
 
 
-def one_rung(
-    found: Sequence[Measured], name: str, before: str | None, note: str, width: int
-) -> Chart:
+def one_rung(ladder: Ladder, name: str, before: str | None, width: int) -> Chart:
     """TFLOP/s over size: a rung, the one before it and cuBLAS in colour, the others in grey."""
     keen = {YARDSTICK: INK, **({before: WARN} if before else {}), name: ACCENT}
-    points = _points(found, Measured.speeds)
+    points = _points(ladder.squares, Measured.speeds)
     shown = [p for each in keen for p in points if p["rung"] == each]
     for point in shown:
         point["label"] = f"{label_of(point['rung'])} {_three_digits(point['y'])}"
     grey = [p for p in points if p["rung"] not in keen]
-    chart = _lines(shown, "M = N = K", _TFLOPS, found, width, colours=keen, grey=grey)
+    chart = _lines(shown, "M = N = K", _TFLOPS, ladder.squares, width, colours=keen, grey=grey)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in shown]
-    return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [note], words)
+    return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [ladder.note], words)
 
 
-def history(
-    found: Sequence[Measured],
-    splits: Collection[str],
-    versions: Sequence[Version],
-    commit: str,
-    width: int,
-) -> Chart:
+def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int) -> Chart:
     """Share of cuBLAS over the commits of the baseline, and last in the present run: of the rungs
     that the other charts show, the others in grey."""
+    found = ladder.squares
     past = [(v.commit[:7], v.date, measured(v.run, (), others=True)) for v in versions]
     runs = [
         (name, when, {rung.name: rung.shares() for rung in rungs})
@@ -181,8 +187,8 @@ def history(
         if size in sizes
     ]
     choice = _size_choice({p["size"] for p in points})
-    fp32 = [each for each in found if each.name not in splits]
-    few = {each.name for each in _few(fp32, False)} | {*splits}
+    fp32 = [each for each in found if each.name not in ladder.splits]
+    few = {each.name for each in _few(fp32, False)} | {*ladder.splits}
     shown = [p for p in points if p["rung"] in few]
     grey = [p for p in points if p["rung"] not in few]
     chart = _lines(shown, None, _SHARE, found, width, choice, grey=grey)
@@ -271,16 +277,14 @@ def _lines(
     return chart.add_params(choice) if choice is not None else chart
 
 
-def _groups(
-    found: Sequence[Measured], splits: Collection[str], roofs: tuple[float, float]
-) -> list[tuple[str, list[str], float]]:
-    """The rungs in FP32 and the rungs that split operands, if there are any, each beside cuBLAS: a
-    title, the names, the roof."""
-    names = [each.name for each in found if each.rows]
+def _groups(ladder: Ladder) -> dict[str, list[str]]:
+    """The names of the rungs in FP32 and of those that split operands, if there are any, each group
+    with cuBLAS."""
+    names = [each.name for each in ladder.squares if each.rows]
+    split = [name for name in names if name in ladder.splits]
     yardstick = [name for name in names if name == YARDSTICK]
-    fp32 = [name for name in names if name not in splits]
-    split = [name for name in names if name in splits]
-    return [(FP32, fp32, roofs[0])] + [(SPLIT, [*split, *yardstick], roofs[1])] * bool(split)
+    fp32 = {FP32: [name for name in names if name not in ladder.splits]}
+    return {**fp32, SPLIT: [*split, *yardstick]} if split else fp32
 
 
 def _few(found: Sequence[Measured], every: bool) -> list[Measured]:
@@ -315,3 +319,97 @@ def _size_choice(sizes: Collection[int]) -> alt.Parameter:
     value, options = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes), sorted(sizes)
     select = alt.binding_select(options=options, name="M = N = K")
     return alt.param("size", value=value, bind=select)
+
+
+def profiled(ladder: Ladder) -> list[dict[str, Any]]:
+    """What a roofline shows: rungs both profiled and measured at that size."""
+    profile = ladder.profile
+    if profile is None:
+        return []
+    return [
+        {"rung": rung.name, "x": intensity, **row.summary}
+        for rung in ladder.found
+        if (intensity := profile.intensity.get(rung.name)) is not None
+        and (row := rung.square(profile.size)) is not None
+        and "pct_peak" in row.summary
+    ]
+
+
+def roofline(ladder: Ladder, width: int) -> Chart:
+    """TFLOP/s over FLOP per byte of device memory, at the size that was profiled."""
+    profile, split_roof = ladder.profile, ladder.roof
+    assert profile
+    points = [{**p, "y": p[GFLOPS] / 1000} for p in profiled(ladder)]
+    peak = statistics.median(100 * p["y"] / p["pct_peak"] for p in points)
+    bandwidth = profile.memory_gb_per_s / 1000
+    names = {peak: f"{peak:.1f} TFLOP/s of FFMA"}
+    if split_roof:
+        names[split_roof] = f"{split_roof:.0f} TFLOP/s: INT8 tensor cores ÷ 6, FP16 ÷ 3"
+    roofs = sorted(names)
+    plot, height = width - LEFT - 14, 440
+    left = min(roofs[0] / bandwidth, *(p["x"] for p in points)) / 1.6
+    right = max(roofs[-1] / bandwidth, *(p["x"] for p in points))
+    right *= (right / left) ** (90 / (plot - 90))  # room for a name
+    bottom, top = min(p["y"] for p in points) / 1.6, 1.6 * max(*roofs, *(p["y"] for p in points))
+    start = max(left, bottom / bandwidth)
+    below = (bottom / top) ** (10 / height)  # of a roof its name stands
+    corners = [
+        {"x": roof / bandwidth, "y": roof, "name": names[roof], "at": roof * below}
+        for roof in roofs
+    ]
+    lines = [
+        [{"x": start, "y": start * bandwidth}, corners[-1]],  # what memory allows
+        *([corner, {"x": right, "y": corner["y"]}] for corner in corners),
+    ]
+    roof = [{**end, "line": number} for number, line in enumerate(lines) for end in line]
+
+    def pixel(point: Point) -> tuple[float, float]:
+        return (
+            plot * math.log(point["x"] / left) / math.log(right / left),
+            height * math.log(top / point["y"]) / math.log(top / bottom),
+        )
+
+    points.sort(key=lambda p: -p["x"])
+    dots = [(*pixel(p), label_of(p["rung"])) for p in points]
+    taken = [box for line in lines for box in along([pixel(p) for p in line])]
+    for corner in corners:
+        x, y = pixel(corner)
+        taken.append((x, y, x + LETTER * len(corner["name"]), y + 20))
+    for point, (box, end) in zip(points, beside(dots, taken, plot)):
+        point["label"] = label_of(point["rung"])
+        for key, x, y in (("at", box[0], (box[1] + box[3]) / 2), ("end", *end)):
+            point[f"{key}_x"] = left * (right / left) ** (x / plot)
+            point[f"{key}_y"] = top * (bottom / top) ** (y / height)
+    across = alt.X("x:Q", title="FLOP of the product, 2·M·N·K, per byte of device memory")
+    across = across.axis(values=round_values(left, right), format="~r")
+    across = across.scale(type="log", domain=[left, right], nice=False)
+    up = alt.Y("y:Q", title="TFLOP/s").axis(
+        values=round_values(bottom, top), format="~r", domain=False
+    )
+    up = up.scale(type="log", domain=[bottom, top], nice=False)
+    shown = tip(("rung:N", "rung", ""), ("y:Q", "TFLOP/s", ".2f"), ("x:Q", "FLOP per byte", ".1f"))
+    colour, shape, _ = looks_of(ladder.found)
+    drawn = alt.Chart(data_of(points))
+    chart = layered(
+        alt.Chart(data_of(roof))
+        .mark_line(color=INK, strokeWidth=2)
+        .encode(across, up, detail="line:N"),
+        alt.Chart(data_of(corners))
+        .mark_text(align="left", dx=4, color=AXIS)
+        .encode(across, alt.Y("at:Q"), text=alt.Text("name:N")),
+        drawn.mark_rule(strokeWidth=0.8).encode(
+            across, up, colour, x2=alt.X2("end_x"), y2=alt.Y2("end_y")
+        ),
+        drawn.mark_point(filled=True, size=70, opacity=1).encode(
+            across, up, colour, shape, tooltip=shown
+        ),
+        drawn.mark_text(align="left", dx=2).encode(
+            alt.X("at_x:Q"), alt.Y("at_y:Q"), colour, text=alt.Text("label:N")
+        ),
+    ).properties(width=plot, height=height)
+    words = [*(f"roof: {names[roof]}" for roof in roofs), f"{bandwidth:.2f} TB/s of device memory"]
+    words += [f"{p['rung']}: {p['y']:.2f} at {p['x']:.1f} FLOP per byte" for p in points]
+    notes = [f"Device memory: {bandwidth:.2f} TB/s, counted in {profile.path}.", ladder.note]
+    if split_roof:
+        notes.insert(0, f"Tensor cores: {split_roof_note(split_roof)}.")
+    return finished(chart, width, f"Roofline at {profile.size}³", notes, words)

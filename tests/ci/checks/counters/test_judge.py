@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from gate_builders import REPOSITORY
-from tilegate_ci.checks.counters.count import (
+from tilegate_ci.checks.counters import (
     Counted,
     Frame,
     SourceLine,
     Sources,
     cases_of,
+    draw,
+    judge,
     load,
     to_text,
 )
-from tilegate_ci.checks.counters.explain import draw, judge
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 

@@ -16,17 +16,17 @@ from stage_builder import write_stages
 from tilegate_ci.checks.pages import plot
 from tilegate_ci.cli import main
 from tilegate_ci.model import Benchmark
-from tilegate_ci.report import palette
-from tilegate_ci.report.charts import base, roofline, speeds
-from tilegate_ci.report.data import Profile, load_profile
+from tilegate_ci.report.charts import base, speeds
+from tilegate_ci.report.charts import base as palette
 from tilegate_ci.report.figures import (
     PROFILE,
+    Ladder,
     Measured,
+    Profile,
     at_common_sizes,
+    ladder_of,
     read_baseline,
-    split_roof,
 )
-from tilegate_ci.report.figures import measured as measured_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -118,7 +118,7 @@ def test_the_page_of_a_rung_has_it_the_one_before_and_cublas_in_colour(drawn):
 
 def test_a_chart_of_many_rungs_shows_a_few():
     found = [measured(f"R{speed}", (64,), 1000.0 * speed) for speed in (1, 2, 2.5, 4, 4.5, 5)]
-    spec = speeds.sizes([*found, measured("Cublas", (64,))], set(), "", 860).to_dict()
+    spec = speeds.sizes(Ladder([*found, measured("Cublas", (64,))]), 860).to_dict()
     shown = {row["rung"] for data in spec["datasets"].values() for row in data}
     assert shown == {"R1", "R2", "R4", "R5", "Cublas"}  # each half as fast again; the last
 
@@ -248,7 +248,7 @@ def test_rungs_are_drawn_at_the_sizes_that_half_of_them_have():
 def test_the_dots_of_the_roofline_are_inside_of_it(roof, roofs):
     found = [measured("A", (64,)), measured("B", (64,), 170000.0), measured("C", (64,), 240000.0)]
     profile = Profile("profile.json", 64, {"A": 100.0, "B": 300.0}, 4800.0)
-    spec = roofline.roofline(found, profile, "", 800, roof).to_dict()
+    spec = speeds.roofline(Ladder(found, roof=roof, profile=profile), 800).to_dict()
     low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
     rows = [row for data in spec["datasets"].values() for row in data]
     shown = [row for row in rows if "rung" in row]
@@ -260,9 +260,9 @@ def test_the_dots_of_the_roofline_are_inside_of_it(roof, roofs):
 def test_int8x3_and_fp16x3_are_below_their_roof():
     """The committed roofline has both, and neither is faster than what tensor cores allow."""
     run = read_baseline(REPOSITORY)
-    profile, found = load_profile(run.device, REPOSITORY), measured_of(run, (), others=True)
-    rows = {row["rung"]: row for row in roofline.profiled(found, profile)}
-    roof = split_roof(run.device)
+    ladder = ladder_of(run, (), REPOSITORY, others=True)
+    profile, roof = ladder.profile, ladder.roof
+    rows = {row["rung"]: row for row in speeds.profiled(ladder)}
     assert roof == pytest.approx(3958 / 2 / 6)
     for name in ("Int8x3", "Fp16x3"):
         assert rows["Sgemm"]["gflops"] < rows[name]["gflops"] < 1000 * roof

@@ -6,8 +6,9 @@ import pytest
 from ladder_builder import REPOSITORY, STAGES
 from stage_builder import write_stages
 
+from tilegate_ci.checks.accuracy import ACCURACY
 from tilegate_ci.cli import main
-from tilegate_ci.report.figures import ACCURACY, PROFILE, RATIO_NOTE, VARIANTS
+from tilegate_ci.report.figures import PROFILE, RATIO_NOTE, VARIANTS
 
 
 @pytest.fixture

@@ -5,16 +5,16 @@ import re
 import pytest
 from resources_builder import REPOSITORY
 
-from tilegate_ci.checks.resources.bodies import (
+from tilegate_ci.checks.resources.compile import find_toolkit, run_nvcc
+from tilegate_ci.cli import main
+from tilegate_ci.core.files import GateError
+from tilegate_ci.lab.commands.kernels import (
     ORDERING_WORD,
     Body,
     cubin_bodies,
     differences,
     ptx_bodies,
 )
-from tilegate_ci.checks.resources.compile import find_toolkit, run_nvcc
-from tilegate_ci.cli import main
-from tilegate_ci.core.files import GateError
 
 PTX = """\
 .version 9.0

@@ -9,7 +9,7 @@ from resources_builder import GOOD, SPILLED, Repository, launches
 from stage_builder import stage
 
 from tilegate_ci.checks.resources import compile as resources_compile
-from tilegate_ci.checks.resources.judge import load
+from tilegate_ci.checks.resources.table import load
 from tilegate_ci.cli import main
 
 WAIVER = {

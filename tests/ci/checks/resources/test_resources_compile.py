@@ -10,20 +10,18 @@ from resources_builder import GOOD, KERNEL, SPILLED, Repository, launches
 from stage_builder import stage
 
 from tilegate_ci.checks.resources.compile import (
+    ARCHITECTURES,
+    Launch,
+    Usage,
+    blocks_per_sm,
     demangle,
     find_toolkit,
+    occupancy,
     parse_launches,
     parse_ptxas,
     source_files,
     sources_digest,
     target_of,
-)
-from tilegate_ci.checks.resources.rows import (
-    ARCHITECTURES,
-    Launch,
-    Usage,
-    blocks_per_sm,
-    occupancy,
 )
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage

@@ -8,9 +8,8 @@ import subprocess
 import pytest
 from resources_builder import REPOSITORY, copy_of_rung
 
-from tilegate_ci.checks.resources.check import TABLE
 from tilegate_ci.checks.resources.compile import find_toolkit
-from tilegate_ci.checks.resources.judge import load
+from tilegate_ci.checks.resources.table import TABLE, load
 from tilegate_ci.cli import main
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, write_text

@@ -13,7 +13,7 @@ import report_builder
 
 from gate_builders import make_row, make_run, make_simt_run, write
 from tilegate_ci.cli import main
-from tilegate_ci.report import palette
+from tilegate_ci.report.charts import base as palette
 
 PROGRAM = chromium.find()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"none of {chromium.PROGRAMS} in PATH")

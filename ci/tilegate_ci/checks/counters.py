@@ -1,0 +1,527 @@
+"""What each kernel does to memory, counted by the SIMT executor (the program `tilegate_count`): the
+committed table, its changes, and what the counters say of a rung."""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, AliasChoices, AliasPath, Field, TypeAdapter
+
+from tilegate_ci.checks.committed import Block, Committed, Report, chosen, has_block
+from tilegate_ci.core import child, documents
+from tilegate_ci.core.documents import Document, Model, Natural
+from tilegate_ci.core.files import GateError, write_text
+from tilegate_ci.core.names import rung_of
+from tilegate_ci.formats.stages import find_ladder, find_stages
+from tilegate_ci.measure.projects import build_preset
+from tilegate_ci.model import REPOSITORY
+from tilegate_ci.report import templates
+
+TIMEOUT_S = 300
+
+KINDS = {  # of access, in words
+    "global_load": "global loads",
+    "global_store": "global stores",
+    "shared_load": "shared loads",
+    "shared_store": "shared stores",
+    # Counted only where a kernel does it.
+    "shared_copy": "stores of asynchronous copies",
+    "bulk_load": "loads of the copy engine",
+    "bulk_store": "stores of the copy engine",
+    "shared_multiply": "shared loads of tensor cores",
+    "global_atomic": "global atomics",
+    "shared_atomic": "shared atomics",
+}
+SECTOR_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Frame:
+    file: Annotated[str, AfterValidator(lambda file: file.removeprefix(f"{REPOSITORY}/"))]
+    line: int
+    function: Annotated[str, AfterValidator(lambda name: name.split("<")[0])]
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """The accesses of one kind that one place in the source makes; `frames` innermost first."""
+
+    kind: str
+    requests: int
+    units: Annotated[int, Field(validation_alias=AliasChoices("sectors", "wavefronts"))]
+    # More than the least for as many bytes; of shared memory: bank conflicts.
+    excess: Annotated[int, Field(validation_alias=AliasChoices("excess_sectors", "conflicts"))]
+    width: int  # bytes of a lane
+    # Byte addresses of the lanes of the costliest access.
+    worst: Annotated[
+        tuple[int | None, ...], Field(validation_alias=AliasPath("worst", "addresses"))
+    ]
+    worst_units: Annotated[int, Field(validation_alias=AliasPath("worst", "units"))]
+    worst_ideal: Annotated[int, Field(validation_alias=AliasPath("worst", "ideal"))]
+    frames: tuple[Frame, ...]
+
+    def key(self, sources: "Sources") -> str:
+        """Names the place in words that stay when lines are added above it."""
+        files = [f"{Path(frame.file).name} {frame.function}".rstrip() for frame in self.frames]
+        text = sources.text(self.frames[0]) if self.frames else "?"
+        return f"{self.kind}: {text} < " + " < ".join(files)
+
+
+_LINES = TypeAdapter(tuple[SourceLine, ...])
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One case. `error` is a hazard, `not_applicable` why the rung does not take the problem; then
+    nothing is counted."""
+
+    name: str
+    counters: Mapping[str, int]
+    lines: tuple[SourceLine, ...] = ()
+    error: str = ""
+    not_applicable: str = ""
+
+    @property
+    def rung(self) -> str:
+        return rung_of(self.name)
+
+
+class Sources:
+    def __init__(self, root: Path = REPOSITORY) -> None:
+        self._root = root
+        self._lines = cache(self._read)
+
+    def text(self, frame: Frame) -> str:
+        lines = self._lines(frame.file)
+        return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else "?"
+
+    def _read(self, file: str) -> list[str]:
+        path = self._root / file
+        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
+
+def list_rungs(program: Path) -> list[str]:
+    return _run(program, ["--list"]).split()
+
+
+def count(program: Path, names: Sequence[str]) -> dict[str, Counted]:
+    """One process per case, as many at a time as this machine has cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        outputs = list(pool.map(lambda name: _run(program, [name]), names))
+    return {name: _parsed(program, output) for name, output in zip(names, outputs)}
+
+
+def unit_of(kind: str) -> str:
+    return "wavefronts" if kind.startswith("shared") else "sectors"
+
+
+def kinds_of(counters: Mapping[str, int]) -> list[str]:
+    return [kind for kind in KINDS if f"{kind}.requests" in counters]
+
+
+def total(counters: Mapping[str, int], unit: str) -> int:
+    """All "sectors" or "wavefronts" of a case."""
+    return sum(counters[f"{kind}.{unit}"] for kind in kinds_of(counters) if unit_of(kind) == unit)
+
+
+def excess_of(kind: str) -> str:
+    return "conflicts" if kind.startswith("shared") else "excess_sectors"
+
+
+def by_key(counted: Counted, sources: Sources) -> dict[str, tuple[int, int, int]]:
+    """Requests, units and excess of each line; lines that look the same are one."""
+    result: dict[str, tuple[int, int, int]] = {}
+    for line in counted.lines:
+        key = line.key(sources)
+        requests, units, excess = result.get(key, (0, 0, 0))
+        result[key] = (requests + line.requests, units + line.units, excess + line.excess)
+    return result
+
+
+def _run(program: Path, arguments: Sequence[str]) -> str:
+    if not program.exists():
+        raise GateError(
+            f"{program}: not built; cmake --preset cpu && "
+            "cmake --build --preset cpu --target tilegate_count"
+        )
+    return child.output([str(program), *arguments], TIMEOUT_S)
+
+
+def _parsed(program: Path, output: str) -> Counted:
+    try:
+        entry = json.loads(output)[0]
+        error, refused = entry.get("error", ""), entry.get("not_applicable", "")
+        if error or refused:
+            return Counted(entry["case"], {}, (), error, refused)
+        counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
+        for kind in KINDS:
+            counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}
+        return Counted(entry["case"], counters, _LINES.validate_python(entry["lines"]))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+        raise GateError(f"{program}: prints no counters, but: {output[:80]!r}") from problem
+
+
+BASELINE = Path("bench") / "baselines" / "counters.json"
+
+# Every rung is counted on whole tiles and on ragged edges, a new rung also on enough tiles for all
+# multiprocessors, since it may choose its configuration by their number.
+SHAPES = ("256x256x256/beta0.5", "129x65x17/beta0.5")
+LARGE_SHAPES = ("1024x1024x32", "2048x2048x32")
+
+
+class CountedCase(Model):
+    counters: dict[str, Natural]
+    lines: dict[str, tuple[Natural, Natural, Natural]]  # requests, units, excess
+
+
+class CountersFile(Document):
+    cases: dict[str, CountedCase]
+
+
+def load(path: Path) -> dict[str, CountedCase]:
+    return documents.load(CountersFile, path).cases
+
+
+def cases_of(rungs: Sequence[str], table: Mapping[str, CountedCase]) -> list[str]:
+    """The names of the cases that are to be counted of these rungs."""
+    names: list[str] = []
+    for rung in rungs:
+        committed = [name for name in table if rung_of(name) == rung]
+        shapes = (*SHAPES, *(() if committed else LARGE_SHAPES))
+        names += dict.fromkeys([*(f"{rung}/{shape}" for shape in shapes), *committed])
+    return names
+
+
+def to_text(cases: Mapping[str, Counted], sources: Sources) -> str:
+    return documents.to_text(
+        CountersFile(
+            schema=1, cases={name: table_row(case, sources) for name, case in cases.items()}
+        )
+    )
+
+
+def table_row(case: Counted, sources: Sources) -> CountedCase:
+    return CountedCase(counters=dict(case.counters), lines=by_key(case, sources))
+
+
+_CHANGED_LINES = 4
+
+
+def judge(
+    baseline: Mapping[str, CountedCase], cases: Mapping[str, Counted], sources: Sources
+) -> Report:
+    """`baseline` holds what the run was asked for, no more."""
+    sections: list[str] = []
+    not_taken = [case for case in cases.values() if case.not_applicable]
+    sections += [f"NOT APPLICABLE {case.name}: {case.not_applicable}" for case in not_taken]
+    cases = {name: case for name, case in cases.items() if not case.not_applicable}
+    hazards = [case for case in cases.values() if case.error]
+    changed = []
+    for name, counted in cases.items():
+        if counted.error:
+            sections.append(f"HAZARD {name}\n  {counted.error}")
+        elif name in baseline and baseline[name].counters != dict(counted.counters):
+            changed.append(name)
+            sections.append("\n".join(_changes(baseline[name], counted, sources)))
+    missing = sorted(set(baseline) - set(cases))
+    sections += [f"MISSING {name}: in the baseline, not in this build" for name in missing]
+    new = sorted(set(cases) - set(baseline))
+    same = len(cases) - len(hazards) - len(changed) - len(set(new) - {c.name for c in hazards})
+    counts = {"changed": len(changed), "with a hazard": len(hazards), "new": len(new)}
+    counts |= {"missing": len(missing), "not applicable": len(not_taken)}
+    parts = [f"{number} {word}" for word, number in counts.items() if number]
+    summary = ", ".join([f"{same} cases as the baseline says", *parts])
+    if changed:
+        summary += (
+            "\nIf that is intended: ci/gate check counters --update, and commit the table with it"
+        )
+    code = 2 if missing else 1 if changed or hazards else 0
+    return Report(code, "\n\n".join([*sections, summary]) + "\n")
+
+
+def _changes(old: CountedCase, counted: Counted, sources: Sources) -> Iterator[str]:
+    yield f"CHANGED {counted.name}"
+    kinds = []
+    for key in sorted({*old.counters, *counted.counters}):
+        before, after = old.counters.get(key, 0), counted.counters.get(key, 0)
+        if before == after:
+            continue
+        kinds.append(key.split(".")[0])
+        share = f" ({100 * (after - before) / before:+.1f} %)" if before else ""
+        yield f"  {key}: {before} -> {after}{share}"
+    yield from _changed_lines(old.lines, counted, sources, set(kinds))
+
+
+def _changed_lines(
+    before: Mapping[str, Sequence[int]], counted: Counted, sources: Sources, kinds: set[str]
+) -> Iterator[str]:
+    after = by_key(counted, sources)
+    nothing = (0, 0, 0)
+
+    def growth(key: str) -> int:
+        old, new = before.get(key, nothing), after.get(key, nothing)
+        return (new[1] - old[1]) + (new[0] - old[0])
+
+    moved = [
+        key
+        for key in {*before, *after}
+        if key.split(":")[0] in kinds and before.get(key, nothing) != after.get(key, nothing)
+    ]
+    moved.sort(key=lambda key: (-abs(growth(key)), key))
+    drawn = False
+    for key in moved[:_CHANGED_LINES]:
+        kind = key.split(":")[0]
+        yield f"  {_line_change(kind, before.get(key), after.get(key))}"
+        found = [line for line in counted.lines if line.key(sources) == key]
+        if not found:
+            yield f"    was: {key}"
+            continue
+        line = max(found, key=lambda candidate: candidate.excess)
+        yield from places(line, sources)
+        if not drawn:
+            yield from picture(line)
+            drawn = True
+    if len(moved) > _CHANGED_LINES:
+        yield f"  and {len(moved) - _CHANGED_LINES} lines more"
+
+
+def _line_change(kind: str, before: Sequence[int] | None, after: Sequence[int] | None) -> str:
+    names = ("requests", unit_of(kind), excess_of(kind))
+    old, new = before or (0, 0, 0), after or (0, 0, 0)
+    parts = [
+        f"{name} {a} -> {b}" if a != b else f"{name} {b}" for name, a, b in zip(names, old, new)
+    ]
+    state = "" if before and after else " (gone)" if before else " (new)"
+    return f"{kind.replace('_', ' ')}{state}: {', '.join(parts)}"
+
+
+def places(line: SourceLine, sources: Sources) -> Iterator[str]:
+    """The line itself, then who called it."""
+    for index, frame in enumerate(line.frames):
+        calls = "called from " if index else ""
+        yield f"    {calls}{frame.place}: {sources.text(frame)}"
+
+
+def picture(line: SourceLine) -> Iterator[str]:
+    if all(address is None for address in line.worst):  # not of lanes
+        return
+    cost = f"{line.worst_units} {unit_of(line.kind)}, {line.worst_ideal} would do"
+    if line.kind == "shared_copy":  # its words may share banks where they come from, too
+        cost += "; drawn: where it writes"
+    yield f"    its worst access: {cost}; {LEGEND}"
+    yield from (f"      {row}" for row in draw(line.kind, line.width, line.worst))
+
+
+_LANES = "0123456789abcdefghijklmnopqrstuv"
+_WORD = 4
+_WORDS_PER_ROW = 32  # banks, or words of a line of global memory
+_MOST_ROWS = 8
+
+LEGEND = "lanes are 0-9, a-v; * is a word of several lanes"
+
+
+def draw(kind: str, width: int, addresses: Sequence[int | None]) -> list[str]:
+    """A row of text per 128 bytes that the access touches; `addresses` in bytes, None: idle."""
+    if not kind.startswith("shared"):
+        active = [lane for lane, address in enumerate(addresses) if address is not None]
+        rows = _rows(active, width, addresses, "|")
+        return ["by sector of 32 bytes, a line of memory per row:", *rows]
+    lanes, which = _worst_phase(width, addresses)
+    counts = _counts(lanes, width, addresses)
+    shown = "".join("." if n == 0 else str(n) if n < 10 else "+" for n in counts)
+    return [
+        f"{which}, by bank:",
+        "       0       8       16      24      ",
+        *_rows(lanes, width, addresses, ""),
+        f" words {shown}  most {max(counts)}",
+    ]
+
+
+def _words(lane: int, width: int, addresses: Sequence[int | None]) -> range:
+    first = (addresses[lane] or 0) // _WORD
+    return range(first, first + width // _WORD)
+
+
+def _rows(
+    lanes: Sequence[int], width: int, addresses: Sequence[int | None], separator: str
+) -> list[str]:
+    grid: dict[int, list[str]] = {}
+    for lane in lanes:
+        for word in _words(lane, width, addresses):
+            row = grid.setdefault(word // _WORDS_PER_ROW, ["."] * _WORDS_PER_ROW)
+            cell = word % _WORDS_PER_ROW
+            row[cell] = _LANES[lane] if row[cell] == "." else "*"
+    drawn = []
+    for number in sorted(grid)[:_MOST_ROWS]:
+        cells = grid[number]
+        sectors = ("".join(cells[start : start + 8]) for start in range(0, _WORDS_PER_ROW, 8))
+        drawn.append(f"{128 * number:6d} {separator.join(sectors)}")
+    if len(grid) > _MOST_ROWS:
+        drawn.append(f"       and {len(grid) - _MOST_ROWS} rows more")
+    return drawn
+
+
+def _worst_phase(width: int, addresses: Sequence[int | None]) -> tuple[list[int], str]:
+    """The lanes that are served together and cost the most passes."""
+    step = 32 * _WORD // width
+    phases = [
+        [lane for lane in range(start, start + step) if addresses[lane] is not None]
+        for start in range(0, 32, step)
+    ]
+    worst = max(phases, key=lambda lanes: max(_counts(lanes, width, addresses)))
+    start = phases.index(worst) * step
+    return worst, "the warp" if step == 32 else f"lanes {start} to {start + step - 1}"
+
+
+def _counts(lanes: Sequence[int], width: int, addresses: Sequence[int | None]) -> list[int]:
+    """Different words in each bank."""
+    banks: list[set[int]] = [set() for _ in range(_WORDS_PER_ROW)]
+    for lane in lanes:
+        for word in _words(lane, width, addresses):
+            banks[word % _WORDS_PER_ROW].add(word)
+    return [len(bank) for bank in banks]
+
+
+WAVEFRONT_BYTES = 128
+# Per multiprocessor and clock: the FMA of four warps, and one wavefront.
+WAVEFRONTS_PER_WARP_FMA = 0.25
+
+
+def describe(
+    case: Counted, idea: str, sources: Sources, after: Counted | None = None, after_idea: str = ""
+) -> str:
+    """`after` is the next rung, of which is told what it changes."""
+    counters = case.counters
+    kinds = [
+        (kind.replace("_", " "), *(counters[f"{kind}.{what}"] for what in columns))
+        for kind in kinds_of(counters)
+        for columns in [("requests", unit_of(kind), excess_of(kind))]
+    ]
+    costly = sorted((line for line in case.lines if line.excess), key=lambda line: -line.excess)
+    titles = {"Bank conflicts": "wavefronts", "Sectors fetched for nothing": "sectors"}
+    return templates.text(
+        "explain.txt",
+        case=case,
+        idea=idea,
+        kinds=kinds,
+        intensities={} if case.error else _intensities(case),
+        worst={
+            title: [line for line in costly if unit_of(line.kind) == unit]
+            for title, unit in titles.items()
+        },
+        drawn=lambda line: [*places(line, sources), *picture(line)],
+        after=after,
+        after_idea=after_idea,
+        changes=_differences(case, after) if after else (),
+    )
+
+
+def _intensities(case: Counted) -> dict[str, str]:
+    counters, flops = case.counters, 2 * case.counters["fma"]
+    sectors, wavefronts = total(counters, "sectors"), total(counters, "wavefronts")
+    register_bytes = counters["shared_load.bytes"] or counters["global_load.bytes"]
+
+    def per(amount: float, of: float, unit: str) -> str:
+        return f"{amount / of:10.2f} {unit}" if of else "         -"
+
+    warp_fma = counters["fma"] / 32
+    bound = "" if not wavefronts else f" (below {WAVEFRONTS_PER_WARP_FMA} FMA can be the limit)"
+    return {
+        "counted intensity": per(flops, SECTOR_BYTES * sectors, "FLOP per byte of global sectors"),
+        "shared memory": per(flops, WAVEFRONT_BYTES * wavefronts, "FLOP per byte of wavefronts"),
+        "thread intensity": per(flops, register_bytes, "FLOP per byte that threads load"),
+        "limit: shared wavefronts per warp FMA": per(wavefronts, warp_fma, "") + bound,
+        "limit: bytes of global memory per FLOP": per(SECTOR_BYTES * sectors, flops, ""),
+    }
+
+
+def compare(a: Counted, b: Counted) -> str:
+    first, second = ({} if a.error or b.error else _intensities(case) for case in (a, b))
+    numbers = {name: (first[name].split()[0], second[name].split()[0]) for name in first}
+    changes = _differences(a, b)
+    return templates.text("explain_diff.txt", a=a, b=b, changes=changes, intensities=numbers)
+
+
+def _differences(a: Counted, b: Counted) -> list[tuple[str, int, int, str]]:
+    """Each counter on both sides, and by what factor it grows."""
+    keys = [key for key in sorted({*a.counters, *b.counters}) if not key.endswith(".bytes")]
+    both = [(key, a.counters.get(key, 0), b.counters.get(key, 0)) for key in keys]
+    return [(key, before, now, _factor(before, now)) for key, before, now in both]
+
+
+def _factor(before: int, now: int) -> str:
+    if before == now:
+        return ""
+    return f"x{now / before:.2f}" if before else "new" if now else ""
+
+
+def program_of(given: Path | None) -> Path:
+    """Built first, so that the sources as they are now are counted."""
+    return given or build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
+
+
+class Counters(Committed):
+    name = "counters"
+    options = ("quick", "program")
+    partial = ("rung", "quick")
+
+    def numbers(self, asked: argparse.Namespace) -> Report:
+        program, path = program_of(asked.program), asked.repository / BASELINE
+        names, sources = chosen(asked.rung, list_rungs(program)), Sources(asked.repository)
+        table = load(path) if path.exists() or not asked.update else {}
+        if asked.quick:
+            table = {name: row for name, row in table.items() if not name.endswith(LARGE_SHAPES)}
+        found = count(program, cases_of(names, table))
+        if not asked.update:
+            if asked.rung:
+                table = {name: row for name, row in table.items() if rung_of(name) in asked.rung}
+            return judge(table, found, sources)
+        hazards = [f"{name}: {case.error}" for name, case in found.items() if case.error]
+        if hazards:
+            raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
+        outside = {stage.name for stage in find_stages(asked.repository) if stage.external}
+        kept = {
+            name: case
+            for name, case in found.items()
+            if rung_of(name) not in outside and not case.not_applicable
+        }
+        write_text(path, to_text(kept, sources))
+        return Report(0, f"{path}: {len(kept)} cases\n")
+
+    def blocks(self, repository: Path) -> list[Block]:
+        table = load(repository / BASELINE)
+        found = []
+        for stage in find_ladder(repository):
+            page = repository / stage.folder / "README.md"
+            case = table.get(f"{stage.name}/{SHAPES[0]}")
+            if case is not None and has_block(page, "counters"):
+                found.append(Block(page, "counters", _block(stage.name, case.counters)))
+        return found
+
+
+def _block(rung: str, counters: Mapping[str, int]) -> str:
+    rows = [
+        (KINDS[kind], *(counters[f"{kind}.{what}"] for what in columns))
+        for kind in kinds_of(counters)
+        if counters[f"{kind}.requests"]
+        for columns in [("requests", unit_of(kind), excess_of(kind))]
+    ]
+    return templates.text(
+        "counters.md",
+        rung=rung,
+        shape=SHAPES[0],
+        counters=counters,
+        rows=rows,
+        intensity=2 * counters["fma"] / (SECTOR_BYTES * total(counters, "sectors")),
+        wavefronts=32 * total(counters, "wavefronts") / counters["fma"],
+    ).rstrip("\n")

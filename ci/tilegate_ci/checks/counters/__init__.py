@@ -1,1 +1,0 @@
-"""Memory traffic of each kernel, counted exactly, against the committed table."""
