@@ -101,6 +101,33 @@ TEST(DistributedRaces, ReportsNameStepExchangeAndRanks) {
   }
 }
 
+TEST(DistributedRaces, NothingRacesWithNoBytes) {
+  ThreadGroup group(2, kPatience);
+  for_each_rank(2, [&](int rank) {
+    const std::unique_ptr<Transport> transport = group.join(rank);
+    float data[4] = {};
+    const auto exchange = [&](int number, float* at, std::size_t bytes) -> Status {
+      if (Status s = transport->fork(nullptr); !s.ok()) return s;
+      const Outgoing out{1, at, bytes};
+      const Incoming in{0, at, bytes};
+      return rank == 0 ? transport->exchange(number, std::span(&out, 1), {})
+                       : transport->exchange(number, {}, std::span(&in, 1));
+    };
+    const auto step = [&](float* at, std::size_t bytes) {
+      const Access access{at, bytes, true};
+      return transport->begin_step("writes", std::span(&access, 1));
+    };
+    Status status = exchange(1, data, sizeof(data));
+    if (status.ok()) status = step(data + 2, 0);
+    if (status.ok()) status = transport->wait(1, nullptr);
+    if (status.ok()) status = exchange(2, data + 2, 0);
+    if (status.ok()) status = step(data, sizeof(data));
+    if (status.ok()) status = transport->wait(2, nullptr);
+    if (status.ok()) status = transport->synchronize(nullptr);
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+}
+
 // Without declared accesses the race shows in the result: data that have not arrived are NaN.
 TEST(DistributedRaces, ChunksThatHaveNotArrivedSpoilTheResult) {
   for (const Form form : kForms) {
