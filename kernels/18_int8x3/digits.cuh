@@ -152,10 +152,13 @@ __host__ __device__ inline float fold(const std::int32_t (&level)[kLevels]) {
   return static_cast<float>(level[0]) + static_cast<float>(low) * 0x1p-8F;
 }
 
-// The same of ten products, whose results may be far below the unit of level 1.
-__host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
-  const float low = static_cast<float>(level[2]) + static_cast<float>(level[3]) * 0x1p-8F;
-  return static_cast<float>(level[0]) + (static_cast<float>(level[1]) + low * 0x1p-8F) * 0x1p-8F;
+// The same of ten products, times the step. Results may be far below the unit of level 1; and the
+// only rounding is the last one: where all elements of C are equal, all are rounded to the same
+// side. With three roundings 1 + 1e-7·N had an error of 2.3 · 2^-24.
+__host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4], float step) {
+  double sum = level[3];
+  for (int i = 2; i >= 0; --i) sum = level[i] + sum * 0x1p-8;
+  return static_cast<float>(sum * step);
 }
 
 // The decision: the device chooses the products of a call from the row statistics of the split

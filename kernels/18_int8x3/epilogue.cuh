@@ -50,16 +50,31 @@ struct StepShare {
   }
 };
 
-// The result of accumulators `index` of all levels, unscaled.
+// Accumulators `index` of all levels.
+template <typename T>
+struct Levels {
+  std::int32_t level[T::kLevels];
+
+  __device__ Levels(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index) {
+#pragma unroll
+    for (int i = 0; i < T::kLevels; ++i) level[i] = acc[i][index];
+  }
+};
+
+// Their result, unscaled.
 template <typename T>
 __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index) {
-  std::int32_t level[T::kLevels];
-#pragma unroll
-  for (int i = 0; i < T::kLevels; ++i) level[i] = acc[i][index];
+  return fold(Levels<T>(acc, index).level);
+}
+
+// The same times the step of the row and the column.
+template <typename T>
+__device__ float scaled_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index,
+                               float step) {
   if constexpr (T::kHasTails) {
-    return fold_ten(level);
+    return scaled_fold_ten(Levels<T>(acc, index).level, step);
   } else {
-    return fold(level);
+    return fold_result<T>(acc, index) * step;
   }
 }
 
@@ -85,8 +100,8 @@ __device__ void store_results(const KernelArgs& args, bool float2_c, std::int64_
       float sum[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        sum[i] = fold_result<T>(acc, 4 * group + 2 * half + i) *
-                 (step_row * step_cols[8 * group + in_col + i]);
+        sum[i] = scaled_result<T>(acc, 4 * group + 2 * half + i,
+                                  step_row * step_cols[8 * group + in_col + i]);
       }
       if (8 * group >= cols) continue;
       if (float2_c) {

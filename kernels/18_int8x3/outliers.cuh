@@ -45,8 +45,9 @@ __host__ __device__ inline int exponent_of(float value) {
 
 // Rows of a block: eight of an operand whose rows lie along k, so that a thread reads 64 bytes of
 // one; otherwise 32, so that a warp reads 128 bytes for each k.
-using RowsAlongK = SplitRowsConfig<kNumThreads, 8>;
-using RowsAcrossK = SplitRowsConfig<kNumThreads, 32>;
+constexpr int kRefineThreads = 256;
+using RowsAlongK = SplitRowsConfig<kRefineThreads, 8>;
+using RowsAcrossK = SplitRowsConfig<kRefineThreads, 32>;
 
 template <typename Rows>
 struct ApartStorage {

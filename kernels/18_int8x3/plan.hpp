@@ -317,7 +317,7 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
                         .slices = {slices(launches.refine_a), slices(launches.refine_b)}};
   return device::launch({.kernel = "refine",
                          .blocks = launches.refine_blocks,
-                         .threads_x = kNumThreads,
+                         .threads_x = kRefineThreads,
                          .shared_bytes = sizeof(RefineStorage),
                          .overlaps_previous = true},
                         stream, refine, jobs, with_addresses(launches, args.workspace));

@@ -21,7 +21,7 @@ namespace tilegate::int8x3 {
 constexpr int kRefineBlocksPerSm = 2;
 
 union RefineStorage {
-  float4 sums[kNumThreads / 32][2];
+  float4 sums[kRefineThreads / 32][2];
   ApartStorage<RowsAlongK> along_k;
   ApartStorage<RowsAcrossK> across_k;
 };
@@ -51,13 +51,13 @@ __device__ void refine_slice(const Job& job, Pointers pointers, unsigned group, 
   store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
 }
 
-inline __global__ void __launch_bounds__(kNumThreads, kRefineBlocksPerSm)
+inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
     refine(RefineJobs jobs, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<RefineStorage>();
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  const Path path = decide_path<kNumThreads>(params, false, smem.sums, [] { __syncthreads(); });
+  const Path path = decide_path<kRefineThreads>(params, false, smem.sums, [] { __syncthreads(); });
   if (path == Path::kFp32 && params.allows_outliers) {
     for (unsigned index = blockIdx.x; index < jobs.groups[0] + jobs.groups[1]; index += gridDim.x) {
       __syncthreads();  // all threads are done with the sums, or with the previous group

@@ -180,8 +180,10 @@ void expect_fold(const std::int32_t (&level)[4]) {
   const std::vector<std::int64_t> four = {level[0], level[1], level[2], level[3]};
   ASSERT_EQ(bits_of(fold(level)), bits_of(model::folded(four)))
       << level[0] << " " << level[1] << " " << level[2] << " " << level[3];
-  ASSERT_EQ(bits_of(fold_ten(level)), bits_of(model::folded_ten(four)))
-      << level[0] << " " << level[1] << " " << level[2] << " " << level[3];
+  for (const float step : {1.0F, 0x1.ABCp-20F * 0x1.357p-9F}) {
+    ASSERT_EQ(bits_of(scaled_fold_ten(level, step)), bits_of(model::scaled_folded_ten(four, step)))
+        << level[0] << " " << level[1] << " " << level[2] << " " << level[3] << " · " << step;
+  }
 }
 
 TEST(Digits, FoldMatchesModel) {

@@ -65,8 +65,8 @@ struct WithOutliers {
       const auto at = static_cast<std::size_t>(first + row * rows.next_row + k * rows.next_k);
       if ((is_a ? of_a : of_b).contains(at)) found.push_back({k, rows.at(row, k)});
     }
-    // A thread has 16 k of each 768, or of each 192 where rows do not lie along k.
-    const std::int64_t block_k = rows.next_k == 1 ? 768 : 192;
+    // A thread has 16 k of each 512, or of each 128 where rows do not lie along k.
+    const std::int64_t block_k = rows.next_k == 1 ? 512 : 128;
     std::stable_sort(found.begin(), found.end(), [&](const Outlier& x, const Outlier& y) {
       return x.k % block_k / 16 < y.k % block_k / 16;
     });

@@ -100,8 +100,8 @@ float sum(const Line& a, const Line& b, int products, std::size_t begin, std::si
       levels[i + j] += level;
     }
   }
-  const float folded_levels = products == 10 ? folded_ten(levels) : folded(levels);
-  return multiply(folded_levels, multiply(a.step, b.step));
+  const float step = multiply(a.step, b.step);
+  return products == 10 ? scaled_folded_ten(levels, step) : multiply(folded(levels), step);
 }
 
 }  // namespace
@@ -193,12 +193,12 @@ float folded(const std::vector<std::int64_t>& levels) {
   return add(of_integer(levels[0]), multiply(of_integer(low), 0x1p-8F));
 }
 
-float folded_ten(const std::vector<std::int64_t>& levels) {
-  float sum = of_integer(levels[3]);
+float scaled_folded_ten(const std::vector<std::int64_t>& levels, float step) {
+  auto sum = static_cast<double>(levels[3]);
   for (const std::size_t level : {2, 1, 0}) {
-    sum = add(of_integer(levels[level]), multiply(sum, 0x1p-8F));
+    sum = static_cast<double>(levels[level]) + sum / 256.0;
   }
-  return sum;
+  return static_cast<float>(sum * static_cast<double>(step));
 }
 
 std::vector<float> product(const Rows& a, const Rows& b, int products, const Epilogue& epilogue) {

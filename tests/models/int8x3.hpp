@@ -40,7 +40,8 @@ std::array<int, 3> digits(std::int32_t x);
 // The sums of 3 or 4 levels as one float, in units of level 0.
 float folded(const std::vector<std::int64_t>& levels);
 // The sums of the 4 levels of ten products.
-float folded_ten(const std::vector<std::int64_t>& levels);
+// Times the step, with one rounding to float.
+float scaled_folded_ten(const std::vector<std::int64_t>& levels, float step);
 
 // So many products are summed exactly; a longer K is computed in parts, each added to C. With ten
 // products a level has more of them.

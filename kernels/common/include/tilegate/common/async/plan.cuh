@@ -143,7 +143,7 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
           : cost::add_seconds(static_cast<double>(partial_bytes(kernel, partition)),
                               partition.k_splits));
   parts.waves = static_cast<double>(partition.blocks()) /
-                 (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
+                (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
   parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
                                  kernel.block_n);
   return parts;
