@@ -30,8 +30,8 @@ HEADS = (
 )
 
 
-def line(shape, name, decision, error, largest="2", speed=3.5):
-    errors = f"{error}\t2e-7\t1\t2\t3\t3\t{largest}\t4"
+def line(shape, name, decision, error, largest="2", speed=3.5, weighted="1\t2", cublas="2e-7"):
+    errors = f"{error}\t{cublas}\t{weighted}\t3\t3\t{largest}\t4"
     return f"Int8x3/{shape}\t{name}\t{decision}\t1e-3\t{speed}\t{errors}\n"
 
 
@@ -57,7 +57,7 @@ def written(tmp_path, rows):
 def test_no_less_accurate_than_cublas(tmp_path, capsys):
     code, found = written(tmp_path, GOOD)
     assert code == 0
-    assert "2 rows, 0 of them above cuBLAS's error" in capsys.readouterr().out
+    assert "2 rows, 0 of them above cuBLAS's error and 2^-24" in capsys.readouterr().out
     assert (found.commit, found.device.name, found.inputs) == (COMMIT, "NVIDIA H200", 2)
     first, second = found.rows
     assert (first.stage, first.decision, first.gflops, first.ratio_to_cublas) == (
@@ -73,15 +73,31 @@ def test_no_less_accurate_than_cublas(tmp_path, capsys):
 def test_what_is_above_cublas_is_named(tmp_path, capsys):
     code, found = written(tmp_path, WORSE)
     assert code == 1
-    assert "Int8x3/8x8x8 normal: 1.500 times cuBLAS's error" in capsys.readouterr().out
+    assert (
+        "Int8x3/8x8x8 normal: 1.500 times the larger of cuBLAS's error and 2^-24"
+        in capsys.readouterr().out
+    )
     block = accuracy_block(found, "Int8x3")
     assert (
         "| normal | 3 | six 2 at 3.00, eight 1 at 1.50 | 1.50 at `8x8x8` | 1 | 0.50 | 1.00 | 0.50 "
         "| 2.50 |" in block
     )
     assert "| a\\|b | 1 | FP32 1 at 3.50 | 1.00 at `16x16x16` | 0 |" in block
-    assert "| `8x8x8` | normal | eight | 3e-07 | 2e-07 | 1.50 |" in block
+    assert "| `8x8x8` | normal | eight | 3e-07 | 2e-07 | 1 | 2 | 1.5 |" in block
     assert "commit 012345678901." in block
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        (line("8x8x8", "normal", 6, "5.9e-8", cublas="1e-9"), 0),  # below one rounding
+        (line("8x8x8", "normal", 6, "6.1e-8", cublas="1e-9"), 1),
+        (line("8x8x8", "normal", 6, "1e-7", weighted="2.1e-7\t2e-7"), 1),
+        (line("8x8x8", "normal", 6, "1e-7", weighted="2e-7\t2e-7"), 0),
+    ],
+)
+def test_both_measures_count_from_one_rounding_on(tmp_path, row, code):
+    assert written(tmp_path, row)[0] == code
 
 
 def test_other_stages_keep_their_rows_and_commit(tmp_path):
@@ -98,7 +114,7 @@ def test_other_stages_keep_their_rows_and_commit(tmp_path):
 
 def test_a_page_without_exceptions(tmp_path):
     block = accuracy_block(written(tmp_path, GOOD)[1], "Int8x3")
-    assert block.endswith("On no problem is the relative Frobenius error above cuBLAS's.")
+    assert block.endswith("On no problem is an error above the larger of cuBLAS's and 2⁻²⁴.")
 
 
 @pytest.mark.parametrize("row", ["Int8x3/8x8\tnormal\n", line("8x8x8", "normal", "six", "1")])
@@ -118,7 +134,7 @@ def test_nothing_is_written_unless_asked(tmp_path, monkeypatch, capsys, option, 
     monkeypatch.setattr(accuracy, "build_preset", lambda *_: tmp_path)
     asked = ("--rung", "Int8x3", "--out", str(results), "--commit", COMMIT)
     assert main(["check", "accuracy", *asked, *option]) == 1
-    assert f"{where}: 4 rows, 1 of them above cuBLAS's error" in capsys.readouterr().out
+    assert f"{where}: 4 rows, 1 of them above cuBLAS's error and 2^-24" in capsys.readouterr().out
     assert results.exists() == bool(option)
 
 

@@ -63,8 +63,8 @@ def test_the_headline_is_the_last_rung_in_fp32_and_the_fastest_that_splits(ladde
     accuracy = json.loads((REPOSITORY / ACCURACY).read_text("utf-8"))
     for number, row in enumerate(accuracy["rows"]):
         row["case"] = row["case"].replace("Int8x3/", "Warptile/")
-        if number in (0, 400):
-            row["frobenius"]["stage"] = 2 * row["frobenius"]["cublas"]
+        if number in (0, 500):  # one of each stage
+            row["frobenius"]["stage"] = 1e-3
     for path, document in ((VARIANTS, alone), (ACCURACY, accuracy)):
         path = path.with_name(path.name.replace("variants", "sustained"))
         (ladder.path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -77,8 +77,8 @@ def test_the_headline_is_the_last_rung_in_fp32_and_the_fastest_that_splits(ladde
     head = ladder.readme.read_text()
     assert "| [Swizzle](kernels/09_swizzle) | 45.6 | 0.88 | - | IEEE FP32 multiply-adds |" in head
     assert (
-        "| [Warptile](kernels/10_warptile) | 49.3 | 0.95 | 1.08 | relative Frobenius error above "
-        "that of cuBLAS FP32 on 1 of 333 problems (9 distributions of operands) |"
+        "| [Warptile](kernels/10_warptile) | 49.3 | 0.95 | 1.08 | error above the larger of cuBLAS "
+        "FP32's and 2⁻²⁴ on 3 of 444 problems (12 distributions of operands) |"
     ) in head
     assert "each alone for 4 s without a pause" in head
 
