@@ -226,13 +226,19 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   return {width, width * std::fmax(ratio * ratio * (1.0F / kTypical), 1.0F)};
 }
 
+constexpr int kMaxOutliers = 16;  // of a row, see outliers.cuh
+
 // The same of a row without its outliers (outliers.cuh). It has no few elements that make up its
 // mean square, so that one is not estimated from the mean: `mean_square`, of the elements times
 // `factor`.
 __host__ __device__ inline Width width_of_kept(const RowStats& stats, const Scale& scale, float k,
                                                float mean_square, float factor) {
+  constexpr float kLeastSquare = 0x1p-100F;  // below it the squares have lost bits
   const Width from_mean = width_of(stats, scale, k);
-  if (!(from_mean.width > 0.0F && from_mean.width < INFINITY)) return from_mean;
+  const float others = k / (k - static_cast<float>(kMaxOutliers));  // outliers count as zeros
+  if (from_mean.width < kFlat * others * others)
+    return {std::fmin(from_mean.width, kNormal), from_mean.spread};
+  if (!(from_mean.width < INFINITY) || !(mean_square > kLeastSquare)) return from_mean;
   const float largest = scale.step * (kFull / 65536.0F) * factor;
   const float width = std::fmax(largest * largest / mean_square, kNormal);
   return {width, width * (from_mean.spread / from_mean.width)};

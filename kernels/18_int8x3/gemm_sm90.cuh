@@ -338,13 +338,12 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       device::cluster_sync();
     }
   };
-  Path path = Path::kFp32;
-  bool kept = false;  // the decision without outliers
-#pragma unroll 1
-  for (;; kept = true) {
+  Path path = params.allows_ten ? *params.refined : Path::kFp32;
+  const bool kept = params.allows_outliers && path == Path::kFp32;  // decide without outliers
+  if (kept || !params.allows_ten) {
     path = decide_path<kNumThreads>(params, kept, smem.sums, sync);
-    if (path != Path::kFp32 || !params.allows_outliers || kept) break;
-    __syncthreads();  // all warps have read the sums
+  } else {
+    sync();  // the barriers are initialized
   }
   const auto products = static_cast<unsigned>(args.batch);
   if (threadIdx.x < kWarpgroup) {  // producer warp and store warps

@@ -56,7 +56,6 @@ struct Outlier {
   std::int32_t k;
   float value;
 };
-constexpr int kMaxOutliers = 16;  // per row
 
 struct Pointers : SplitPointers {
   float* widths = nullptr;       // kNumWidths per group of rows (store_widths)
@@ -207,6 +206,8 @@ struct GemmParams {
   Path* decision = nullptr;      // output
   // Output: 1 where the digits leave out the outliers, which `add_outliers` adds.
   std::int32_t* without_outliers = nullptr;
+  // The decision of `refine`, which the GEMM must share: sums in another kernel could differ.
+  Path* refined = nullptr;
   Path least = Path::kSix;
   bool allows_ten = false;                   // the kernel `refine` runs before
   bool allows_outliers = false;              // it may set them apart, and `add_outliers` runs after

@@ -37,7 +37,7 @@ namespace tilegate::int8x3 {
 constexpr int kFar = 4, kVeryFar = 9;  // octaves
 constexpr int kFewOutliers = 4;
 constexpr int kOctaves = 16;   // that are counted
-constexpr int kNoBound = 255;  // where an element is not finite, no element is an outlier
+constexpr int kNoBound = 255;  // of a row that cannot be scaled: no element is an outlier
 
 __host__ __device__ inline int exponent_of(float value) {
   return static_cast<int>(bits_of(value) >> 23 & 0xFFU);
@@ -77,7 +77,7 @@ __device__ int find_bound(int row, int octave, std::int64_t k, const ApartStorag
     count += smem.counts[lane % kOctaves][i * Rows::kRows + row];
   }
   count += __shfl_xor_sync(~0U, count, kOctaves);
-  if (!(stats.sum < INFINITY)) return kNoBound;
+  if (octave == 0 || !(stats.sum < INFINITY)) return kNoBound;  // zeros, or not scaled
   const float root = stats.roots / std::ceil(static_cast<float>(k) * (1.0F / kRootsK));
   const int typical = exponent_of(root * root);
   int above = 0;

@@ -231,6 +231,7 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   params.flags = reinterpret_cast<unsigned*>(base + where.flags);
   params.decision = reinterpret_cast<Path*>(base);
   params.without_outliers = reinterpret_cast<std::int32_t*>(base + sizeof(Path));
+  params.refined = reinterpret_cast<Path*>(base + 2 * sizeof(Path));
   params.fp32.split_k.partials = reinterpret_cast<float*>(params.partials);
   params.fp32.split_k.flags = params.flags;
   return params;

@@ -1,7 +1,7 @@
-// The kernel `refine`, between the split kernel and the GEMM. It takes the same decision as the
-// GEMM. Where that is ten products, it writes the fourth digit of each element, the tail. Where it
-// is FP32, and outliers may be set apart, it splits the operands again without them (outliers.cuh).
-// Otherwise it ends at once.
+// The kernel `refine`, between the split kernel and the GEMM. It decides for the GEMM, and stores
+// the decision. If that is ten products, it writes the fourth digit of each element, the tail. If
+// it is FP32, and outliers may be set apart, it splits the operands again without them
+// (outliers.cuh), and the GEMM decides for the rest. Otherwise it ends.
 #pragma once
 
 #include <cstddef>
@@ -58,6 +58,7 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
   device::wait_for_previous_kernel();
   device::launch_dependents();
   const Path path = decide_path<kRefineThreads>(params, false, smem.sums, [] { __syncthreads(); });
+  if (blockIdx.x == 0 && threadIdx.x == 0) *params.refined = path;
   if (path == Path::kFp32 && params.allows_outliers) {
     for (unsigned index = blockIdx.x; index < jobs.groups[0] + jobs.groups[1]; index += gridDim.x) {
       __syncthreads();  // all threads are done with the sums, or with the previous group

@@ -274,6 +274,50 @@ TEST_F(Int8Outliers, LeavesOperandsThatAreNotFinite) {
   }
 }
 
+// The range of scales: such a row is computed in FP32, and has no outliers.
+TEST_F(Int8Outliers, LeavesRowsThatCannotBeScaled) {
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    for (const float factor : {0x1p-66F, 0x1p62F}) {
+      WithOutliers operation = with_outliers(Problem::dense({9, 7, 400}));
+      for (std::int64_t k = 0; k < 400; ++k) {
+        operation.set(operand, 0, 3, k, (k % 2 == 0 ? 0.9F : -0.8F) * factor, false);
+      }
+      EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32) << factor;
+    }
+    WithOutliers operation = with_outliers(Problem::dense({9, 7, 400}));
+    operation.set(operand, 0, 3, 77, 0x1p61F);
+    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32);
+  }
+}
+
+// Without the outliers they are all rounded to the same side.
+TEST_F(Int8Outliers, TakesTenProductsOfAlmostEqualElements) {
+  WithOutliers operation(Problem::dense({9, 8, 400}));
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    for (std::int64_t row = 0; row < (operand == Operand::kA ? 9 : 8); ++row) {
+      for (std::int64_t k = 0; k < 400; ++k) {
+        operation.set(operand, 0, row, k, 1.0F + 1e-7F * static_cast<float>(k % 7), false);
+      }
+      operation.set(operand, 0, row, 31 * row, 1e6F);
+    }
+  }
+  EXPECT_EQ(operation.decision(), 10);
+  expect_outliers_apart(operation, 10);
+}
+
+// The squares of the others, in units of the largest outlier's, are no floats.
+TEST_F(Int8Outliers, DecidesByTheMeanOfTinyElements) {
+  WithOutliers operation(Problem::dense({9, 8, 400}));
+  for (std::int64_t row = 0; row < 9; ++row) {
+    for (std::int64_t k = 0; k < 400; ++k) {
+      const float size = k % 40 == 0 ? 50.0F : 1.0F;  // too many to be set apart
+      operation.set(Operand::kA, 0, row, k, (k % 2 == 0 ? 0x1.8p-50F : -0x1.9p-50F) * size, false);
+    }
+    operation.set(Operand::kA, 0, row, 31 * row, 0x1p55F);
+  }
+  EXPECT_GT(run(outliers(), operation.whole, "128x64").decision, 6);
+}
+
 TEST_F(Int8Outliers, AreLeftWhereAllElementsAreDigits) {
   Problem problem = Problem::dense({20, 30, 200});
   set_alpha_and_beta(problem);

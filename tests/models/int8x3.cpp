@@ -148,6 +148,11 @@ Row quantized(const Rows& rows, std::int64_t row) {
   result.spread = result.width * std::max(1.0, ratio * ratio / 2.5);
   result.kept_width = std::max(full * full * k / squares, 0.6366);
   result.kept_spread = result.kept_width * (result.spread / result.width);
+  // Up to 16 elements are zero because they are outliers.
+  if (result.width < 0.6366 * 1.003 * (k / (k - 16.0)) * (k / (k - 16.0))) {
+    result.kept_width = std::min(result.width, 0.6366);
+    result.kept_spread = result.spread;
+  }
   return result;
 }
 
