@@ -228,9 +228,8 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
 
 constexpr int kMaxOutliers = 16;  // of a row, see outliers.cuh
 
-// The same of a row without its outliers (outliers.cuh). It has no few elements that make up its
-// mean square, so that one is not estimated from the mean: `mean_square`, of the elements times
-// `factor`.
+// The same of a row without its outliers (outliers.cuh). Few elements no longer
+// dominate its mean square, so it is used directly: `mean_square`, of the elements times `factor`.
 __host__ __device__ inline Width width_of_kept(const RowStats& stats, const Scale& scale, float k,
                                                float mean_square, float factor) {
   constexpr float kLeastSquare = 0x1p-100F;  // below it the squares have lost bits

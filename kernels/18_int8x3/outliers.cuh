@@ -5,8 +5,8 @@
 //
 //   A·B = A'·B' + A'·Bₒ + Aₒ·B
 //
-// The GEMM multiplies the digits of A' and B'. The kernel `add_outliers` adds the other two, at
-// most kMaxOutliers products in FP32 per row and per column, to C.
+// The GEMM multiplies the digits of A' and B'. The kernel `add_outliers` adds the other two to C in
+// FP32: at most kMaxOutliers products per element for each.
 //
 // `refine` calls set_outliers_apart where the decision on the whole operands is FP32. It finds the
 // outliers of each row, splits the row again without them, and stores statistics for a second
@@ -27,13 +27,10 @@
 
 namespace tilegate::int8x3 {
 
-// Which elements of a row are outliers. Elements count by the exponent of their magnitude: those in
-// the octave of the largest, in the octave below it, and so on. Octave by octave they are outliers,
-//
-//   while they are far above the row's typical magnitude: by kFar, and there are kFewOutliers at
-//   most, or by kVeryFar, and there are kMaxOutliers at most.
-//
-// Each costs a product in FP32 per element of its row or column of C.
+// Which elements of a row are outliers. Elements are grouped in octaves by their exponent. Octaves
+// are taken out from the largest down. The next one goes if it is kFar octaves above the typical
+// magnitude and at most kFewOutliers elements are then out, or kVeryFar above and at most
+// kMaxOutliers are out. Each outlier costs one FMA per element of its row or column of C.
 constexpr int kFar = 4, kVeryFar = 9;  // octaves
 constexpr int kFewOutliers = 4;
 constexpr int kOctaves = 16;   // that are counted
@@ -54,16 +51,17 @@ struct ApartStorage {
   FinalizedRows<Rows> rows;
   float squares[Rows::kWarps][Rows::kRows];  // sums without outliers
   float factor[Rows::kRows];                 // of the elements that are squared
-  int bound[Rows::kRows];                    // outliers have a larger exponent
+  int bound[Rows::kRows];                    // exponents above this are outliers
   int counts[kOctaves][Rows::kThreads];      // elements of each thread
   int outliers[Rows::kThreads];              // of each thread
 };
 
-// The largest magnitude that a row of this step may have; 0: the row is not scaled.
+// The largest magnitude of a row with this step, or slightly more. 0: a zero row, or one that is
+// not scaled.
 __device__ inline float largest_of(float step) { return step * (kFull / 65536.0F); }
 
-// One warp: the bound of a row from the statistics and counts of its threads. `octave`: exponent of
-// the first.
+// One warp: the exponent above which elements of a row are outliers. `octave`: that of the row's
+// largest.
 template <typename Rows>
 __device__ int find_bound(int row, int octave, std::int64_t k, const ApartStorage<Rows>& smem) {
   static_assert(kOctaves == 16, "half a warp has an octave per lane");
@@ -122,9 +120,9 @@ __device__ void store_stats(RowStats& stats, int row, ApartStorage<Rows>& smem) 
   __syncthreads();  // all warps have stored their statistics
 }
 
-// One block: finds the outliers of a group of rows, and writes digits, tails, steps and widths of
-// all other elements. Three passes over the rows: elements per octave; outliers, and statistics
-// without them; digits. The widths are stored in pointers.kept_widths.
+// One block: finds the outliers of a group of rows and stores them. Then it splits the rest again:
+// digits, tails and steps, and the widths in pointers.kept_widths. Three passes over the rows:
+// count per octave; store outliers, statistics of the rest; digits.
 template <typename Rows>
 __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned group,
                                    ApartStorage<Rows>& smem) {
@@ -166,7 +164,7 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
     outliers += smem.counts[octave][thread];
   smem.outliers[thread] = outliers;
   __syncthreads();  // all threads have stored their number of outliers
-  int entry = 0;    // the thread's outliers follow those of the row's threads before it
+  int entry = 0;    // of this thread's first outlier: after those of the row's threads before it
 #pragma unroll 1
   for (int before = row; before < thread; before += Rows::kRows) {
     entry += smem.outliers[before];
@@ -235,8 +233,8 @@ constexpr int kStripCols = 2 * kStripThreads;
 constexpr int kStripBlocksPerSm = 2;
 constexpr int kStripLoads = 4;  // outliers of a row or column whose loads are in flight together
 
-// Roundings of an element of C where outliers are apart: fold and scaling, the two epilogues, and
-// the products of outliers.
+// Roundings of an element of C where outliers are apart: 16 for fold, scaling and both epilogues,
+// with a margin; 2·kMaxOutliers for the products of outliers.
 constexpr std::int64_t kOutlierRoundingChain = 16 + 2 * kMaxOutliers;
 
 struct OutlierJobs {

@@ -72,7 +72,7 @@ class Removals:
         with ThreadPoolExecutor(max_workers=2) as pool:
             objects = pool.map(
                 lambda each: mutant.compile(each[1], 2000 + each[0], "-include", header),
-                enumerate(rungs()[word] for word in words),
+                enumerate(source for word in words for source in rungs()[word]),
             )
         inputs = [*toolchain.watched_objects, *objects, own, *toolchain.watched_libraries]
         self._program = mutant.link("watched_test", inputs)
@@ -168,7 +168,11 @@ def _seen(status: int | None, output: str) -> Seen:
 
 def reaching(site: Site) -> list[str]:
     """The rungs that include its file."""
-    return [word for word, source in rungs().items() if site.file in reached_from(source)]
+    return [
+        word
+        for word, sources in rungs().items()
+        if any(site.file in reached_from(source) for source in sources)
+    ]
 
 
 def find_rows(

@@ -211,15 +211,19 @@ def reached_from(source: str) -> frozenset[str]:
 
 
 @cache
-def rungs() -> dict[str, str]:
-    """The main source of each rung that has sites: its folder's name without the number."""
+def rungs() -> dict[str, list[str]]:
+    """The sources of each rung that has sites, but for variants; by its folder's name without the
+    number."""
     files = {site.file for site in sites()}
     found = {}
     for folder in sorted(KERNELS.glob("[0-9]*/")):
-        word = folder.name.partition("_")[2]
-        source = f"{folder.name}/{word}.cu"
-        if reached_from(source) & files:
-            found[word] = source
+        sources = [
+            f"{folder.name}/{path.name}"
+            for path in sorted(folder.glob("*.cu"))
+            if path.name != "variants.cu"
+        ]
+        if any(reached_from(source) & files for source in sources):
+            found[folder.name.partition("_")[2]] = sources
     return found
 
 
