@@ -732,7 +732,8 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
     allow_outliers(device, launches);
   }
   return {{.configuration = config.name,
-           .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k), kOutlierRoundingChain,
+           .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k),
+                                       launches.params.allows_outliers ? kOutlierRoundingChain : 0,
                                        launches.fp32 ? launches.fp32->rounding_chain : 0}),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,
