@@ -20,10 +20,11 @@ namespace {
 class Int8Outliers : public Int8Test {
  protected:
   void SetUp() override {
-    Int8Test::SetUp();
-    if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
-      GTEST_SKIP() << "needs compute capability 9.0";
-    }
+    const std::string why =
+        check_device({.compute_capability = 90, .no_later = true}, device::current()).message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
   }
 };
 

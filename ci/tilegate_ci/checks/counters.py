@@ -400,7 +400,7 @@ WAVEFRONTS_PER_WARP_FMA = 0.25
 def describe(
     case: Counted, idea: str, sources: Sources, after: Counted | None = None, after_idea: str = ""
 ) -> str:
-    """`after` is the next rung, of which is told what it changes."""
+    """`after`: the next rung. The text says what it changes."""
     counters = case.counters
     kinds = [
         (kind.replace("_", " "), *(counters[f"{kind}.{what}"] for what in columns))

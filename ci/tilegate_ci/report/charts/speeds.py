@@ -278,8 +278,8 @@ def _lines(
 
 
 def _groups(ladder: Ladder) -> dict[str, list[str]]:
-    """The names of the rungs in FP32 and of those that split operands, if there are any, each group
-    with cuBLAS."""
+    """Names of rungs in two groups, each with cuBLAS: in FP32, and with split operands if there are
+    any."""
     names = [each.name for each in ladder.squares if each.rows]
     split = [name for name in names if name in ladder.splits]
     yardstick = [name for name in names if name == YARDSTICK]
