@@ -117,6 +117,10 @@ class HugeExtents : public testing::TestWithParam<const Stage*> {
       RecordProperty(kNotOnThisDevice, why);
       GTEST_SKIP() << why;
     }
+    if (const std::string why = more_than_the_device_has(shape, plan); !why.empty()) {
+      RecordProperty(kNotOnThisDevice, why);
+      GTEST_SKIP() << why;
+    }
     const device::Buffer workspace(plan.workspace_bytes());
     const Ends a(shape.m, shape.k, offset), b(shape.k, shape.n, offset),
         c(shape.m, shape.n, offset);
@@ -144,10 +148,21 @@ class HugeExtents : public testing::TestWithParam<const Stage*> {
     });
   } catch (const std::bad_alloc&) {
     if (!device::current().is_cuda) throw;
-    GTEST_SKIP() << "the device has no memory for it";
+    GTEST_SKIP() << "other programs use the memory that it needs";
   }
 
  private:
+  // Empty where the operands and the workspace fit in the memory of a GPU.
+  static std::string more_than_the_device_has(const Shape& shape, const Plan& plan) {
+    const std::int64_t elements = shape.m * shape.k + shape.k * shape.n + shape.m * shape.n;
+    const std::size_t needed =
+        static_cast<std::size_t>(elements) * sizeof(float) + plan.workspace_bytes();
+    const std::size_t there = device::current().total_memory;
+    if (!device::current().is_cuda || needed <= there) return {};
+    return "needs " + std::to_string(needed) + " bytes of device memory, there are " +
+           std::to_string(there);
+  }
+
   std::optional<MemoryTurn> turn_;  // only on a GPU
 };
 
