@@ -133,7 +133,7 @@ constexpr int kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup has the producer
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= kRegistersPerSm);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
+static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile);
 
 constexpr int kStoreWarps = kWarpgroup / 32 - 1;  // beside the producer warp
 

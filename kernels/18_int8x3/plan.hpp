@@ -119,6 +119,7 @@ struct Workspace {
   SplitPlan split;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
   std::size_t tails_a = 0, tails_b = 0, partials = 0, flags = 0;
+  std::int64_t num_flags = 0;
   std::size_t outliers_a = 0, outliers_b = 0, kept_widths = 0;
 
   Workspace() = default;
@@ -168,11 +169,14 @@ struct Workspace {
     return part;
   }
 
-  // Adds room for partial sums and their flags.
-  void add_partials(std::int64_t blocks, std::size_t block_bytes) {
+  // Adds room for partial sums of digits from so many blocks or of FP32 from so many splits, and
+  // for a flag of each.
+  void add_partials(std::int64_t blocks, std::int64_t fp32_splits) {
+    num_flags = std::max(blocks, fp32_splits);
     partials = aligned(bytes);
-    flags = partials + static_cast<std::size_t>(blocks) * block_bytes;
-    bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(blocks);
+    flags = partials + std::max(static_cast<std::size_t>(blocks) * kPartialBytes<Tiles<128, 6>>,
+                                static_cast<std::size_t>(fp32_splits) * kFp32PartialBytes);
+    bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(num_flags);
   }
 };
 
@@ -263,7 +267,7 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
       .groups_of_second = static_cast<unsigned>(launches.splits_b ? launches.b.num_groups() : 0),
       .once = where.split.is_once,
       .flags = with_addresses(launches, args.workspace).flags,
-      .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
+      .num_flags = static_cast<unsigned>(where.num_flags),
       .cluster = cluster,
       .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
@@ -490,29 +494,6 @@ constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }
 
-// Split-K of the FP32 fallback (fp32_fallback.cuh), where there are more blocks than FP32 tiles of
-// 128×64, and a workspace of at most `workspace_limit` bytes has room for their partial sums.
-// `most`: resident clusters. With stream-K the workspace has that room already.
-inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, std::int64_t most,
-                            std::size_t workspace_limit, Launches& launches) {
-  const std::int64_t tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
-                                      config.cluster);  // of a cluster
-  Fp32SplitK& split_k = launches.params.fp32.split_k;
-  split_k =
-      Fp32SplitK(problem.shape.k, tiles, config.stream_k ? launches.blocks / config.cluster : most);
-  if (split_k.count == 1 || config.stream_k) return;
-  const std::int64_t blocks =
-      std::max(launches.blocks, tiles * split_k.count * std::int64_t{config.cluster});
-  Workspace workspace = launches.workspace;
-  workspace.add_partials(blocks, kFp32PartialBytes);
-  if (workspace.bytes > workspace_limit) {
-    split_k = Fp32SplitK(problem.shape.k, tiles, tiles);  // one block per tile
-    return;
-  }
-  launches.workspace = workspace;
-  launches.blocks = blocks;
-}
-
 // The product in FP32 by other rungs, in launches of its own.
 struct Fp32Candidates {
   // The launches may take this share of the expected time where the device takes digits.
@@ -601,11 +582,20 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   const std::int64_t most_clusters = device.multiprocessors / config.cluster;
   const std::int64_t clusters = std::min(most, most_clusters);
   launches.blocks = config.cluster * clusters;
+  // FP32 splits K where tiles of 128×128 leave clusters idle.
+  const std::int64_t fp32_tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
+                                           config.cluster);  // of clusters
+  Fp32SplitK& split_k = launches.params.fp32.split_k;
+  if (!config.by_warps) {
+    split_k = Fp32SplitK(problem.shape.k, fp32_tiles, config.stream_k ? clusters : most_clusters);
+  }
+  const std::int64_t fp32_splits =
+      split_k.count == 1 ? 0 : fp32_tiles * split_k.count * config.cluster;
   if (config.stream_k) {
     launches.params.stream_k =
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
                      static_cast<unsigned>(workspace.a.chunks_k));
-    launches.workspace.add_partials(launches.blocks, kPartialBytes<Tiles<128, 6>>);
+    launches.workspace.add_partials(launches.blocks, fp32_splits);
   }
   if (config.by_warps) return launches;
   const double seconds =
@@ -619,8 +609,16 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     launches.params.fp32.scheduler.count = 0;  // no tiles
     launches.workspace.bytes =
         std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);
-  } else {
-    split_k_of_fp32(config, problem, most_clusters, workspace_limit, launches);
+  } else if (fp32_splits > 0 && !config.stream_k) {
+    Workspace with_partials = launches.workspace;
+    with_partials.add_partials(0, fp32_splits);
+    if (with_partials.bytes > workspace_limit) {
+      split_k = Fp32SplitK(problem.shape.k, fp32_tiles, fp32_tiles);  // one block per tile
+      return launches;
+    }
+    launches.workspace = with_partials;
+    launches.blocks =
+        std::max(launches.blocks, std::min(fp32_splits, most_clusters * config.cluster));
   }
   return launches;
 }

@@ -40,7 +40,7 @@ constexpr int kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup has the producer
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= kRegistersPerSm);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
+static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile);
 static_assert(kBlockM == kChunkRows && kBlockN == kChunkRows, "a tile's operands are one chunk");
 
 constexpr int kStageBytes = 2 * kChunkBytes;

@@ -198,7 +198,7 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
 
 inline std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   constexpr double kSplitBlocks = static_cast<double>(kChunkRows) / FewRows::kRows;  // at most
-  if (Status s = check_split_size(problem, kFp32Cols, kSplitBlocks); !s.ok()) {
+  if (Status s = check_split_size(problem, kFp32Tile, kSplitBlocks); !s.ok()) {
     return {{{.status = std::move(s)}}};
   }
   if (problem.shape.k < kLeastK) return {plain_candidate(problem)};

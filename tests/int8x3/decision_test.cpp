@@ -248,7 +248,7 @@ TEST(Int8Plan, TakesFp32InLaunchesOfItsOwnForLargeCalls) {
 // Blocks without a tile take a part of K, in every kind of form.
 TEST_F(Int8Decision, SplitsKOfFp32TilesWhereTheyAreFew) {
   expect_fallback_to_fp32({3, 5, 300}, "128x64");
-  expect_fallback_to_fp32({3, 70, 140}, "128x128pairs");
+  expect_fallback_to_fp32({3, 134, 140}, "128x128pairs");
   expect_fallback_to_fp32({3, 5, 1540}, "128x128streamk");
 }
 

@@ -70,9 +70,11 @@ TEST_F(Int8Fp32, MatchesModelWithSplitK) {
   for (const std::int64_t k : {128, 300, 1090}) {
     expect(Problem::dense({6, 4, k}), "128x64", 1, all);
   }
-  expect(Problem::dense({6, 70, 300}, Op::kT), "128x64", 2, all);
+  expect(Problem::dense({6, 134, 300}, Op::kT), "128x64", 2, all);
   expect(Problem::dense({3, 5, 300}, Op::kN, Op::kT, all), "128x64", all, all);
-  expect(Problem::dense({6, 70, 300}, Op::kT, Op::kT), "128x128pairs", 1, all / 2);
+  expect(Problem::dense({6, 134, 300}, Op::kT, Op::kT), "128x128pairs", 1, all / 2);
+  const std::int64_t more = all / 2 + 1;  // tiles than half of the blocks: parts in several waves
+  expect(Problem::dense({3, 5, 700}, Op::kN, Op::kT, more), "128x64", more, all);
   expect(Problem::dense({3, 5, 1540}), "128x128streamk", 1, 3);
 }
 

@@ -52,9 +52,19 @@ Summation whole(std::int64_t k, std::int64_t tiles) {
 }
 
 Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks) {
-  const std::int64_t parts =
-      std::max<std::int64_t>(1, std::min({blocks / tiles, k / 64, std::int64_t{16}}));
-  return {.run = 32, .part = ((k + parts - 1) / parts + 31) / 32 * 32};
+  const std::int64_t most = std::min({4 * blocks / tiles, k / 64, std::int64_t{16}});
+  Summation best{.run = 32, .part = (k + 31) / 32 * 32};
+  std::int64_t least = (tiles + blocks - 1) / blocks * best.part;
+  for (std::int64_t wanted = 2; wanted <= most; ++wanted) {
+    const std::int64_t part = ((k + wanted - 1) / wanted + 31) / 32 * 32;
+    const std::int64_t parts = (k + part - 1) / part;
+    const std::int64_t time = (tiles * parts + blocks - 1) / blocks * part + 32 + 12 * (parts - 1);
+    if (parts > 1 && time < least) {
+      least = time;
+      best.part = part;
+    }
+  }
+  return best;
 }
 
 std::vector<float> product(const Rows& a, const Rows& b, const Summation& summation,

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/gpu_model.hpp>
+#include <tilegate/common/lane_layout.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -19,25 +21,25 @@
 
 namespace tilegate {
 
-// A block computes a tile of 128×64 sums, 8×4 per thread. A thread sums a run, kFp32Run products in
-// order of k, and adds it to its total. The rounding error of that addition is added to the next
+// A block computes a tile of 128×128 sums, 8×8 per thread. A thread sums a run, kFp32Run products
+// in order of k, and adds it to its total. The rounding error of that addition is added to the next
 // run (compensated summation: W. Kahan, Further Remarks on Reducing Truncation Errors, CACM 1965).
 // So rounding errors grow with the length of a run, not with K.
 
 constexpr int kFp32Threads = 256;
-constexpr int kFp32Rows = 128, kFp32Cols = 64, kFp32K = 16;
+constexpr int kFp32Tile = 128;  // rows and columns
+constexpr int kFp32K = 16;
 constexpr int kFp32Step = 4;  // after so many k the loop checks whether a run ends
 constexpr int kFp32Run = 32;
 static_assert(kFp32K % kFp32Step == 0);
 
-// (kFp32K, kExtent), kExtent rows of op(A) or columns of op(B).
-template <int kExtent>
-using Fp32Tile = float[kFp32K][kExtent + 4];
+// (kFp32K, kFp32Tile): rows of op(A) or columns of op(B).
+constexpr int kFp32Pitch = kFp32Tile + 4;
+using Fp32Tile = float[kFp32K][kFp32Pitch];
 
 // Double buffers: one tile is multiplied while the other is loaded.
 struct alignas(16) Fp32Storage {
-  Fp32Tile<kFp32Rows> a[2];
-  Fp32Tile<kFp32Cols> b[2];
+  Fp32Tile a[2], b[2];
 };
 
 // An operand, transposed or not: element (x, k) at data[x · x_stride + k · k_stride].
@@ -46,32 +48,35 @@ struct StridedOperand {
   std::int64_t x_stride, k_stride, rows;
 };
 
+__device__ inline int at_most(std::int64_t count, int most) {
+  return count < most ? static_cast<int>(count) : most;
+}
+
 // A thread's share of the loads of a tile. Neighbouring threads load neighbouring words of memory:
 // along k if the operand's rows lie along k, else along x.
-template <int kExtent>
 struct TileShare {
-  static constexpr int kWords = kExtent * kFp32K / kFp32Threads;
-  static constexpr int kNextX = kFp32Threads / kFp32K, kNextK = kFp32Threads / kExtent;
+  static constexpr int kWords = kFp32Tile * kFp32K / kFp32Threads;
+  static constexpr int kNextX = kFp32Threads / kFp32K, kNextK = kFp32Threads / kFp32Tile;
   bool along_k;
   int k, x;           // of the thread's first word
-  std::int64_t rows;  // of the operand from the first word on
+  int rows;           // of the operand in the tile, from the first word on
   const float* word;  // first word, in the next tile
   std::int64_t next;  // from a word to the thread's next one
   float v[kWords];
 
   __device__ TileShare(const StridedOperand& from, std::int64_t x0, int thread)
       : along_k(from.k_stride == 1),
-        k(along_k ? thread % kFp32K : thread / kExtent),
-        x(along_k ? thread / kFp32K : thread % kExtent),
-        rows(from.rows - x0 - x),
+        k(along_k ? thread % kFp32K : thread / kFp32Tile),
+        x(along_k ? thread / kFp32K : thread % kFp32Tile),
+        rows(at_most(from.rows - x0, kFp32Tile) - x),
         word(from.data + (x0 + x) * from.x_stride + k * from.k_stride),
         next(along_k ? kNextX * from.x_stride : kNextK * from.k_stride) {}
 
   // Loads the next tile, which has `left` k; zeros outside the operand.
-  __device__ void load(std::int64_t left) {
-    left -= k;
+  __device__ void load(std::int64_t left_k) {
+    const int left = at_most(left_k, kFp32K) - k;
     const bool any = rows > 0 && left > 0;
-    const std::int64_t inside = along_k ? rows : left;
+    const int inside = along_k ? rows : left;
     const int apart = along_k ? kNextX : kNextK;
     const float* from = word;
 #pragma unroll
@@ -81,34 +86,45 @@ struct TileShare {
     word = along_k ? word + kFp32K : from;
   }
 
-  __device__ void store(Fp32Tile<kExtent>& tile) const {
+  __device__ void store(Fp32Tile& tile) const {
+    float* to = &tile[k][x];
+    const int apart = along_k ? kNextX : kNextK * kFp32Pitch;
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      tile[k + (along_k ? 0 : i * kNextK)][x + (along_k ? i * kNextX : 0)] = v[i];
-    }
+    for (int i = 0; i < kWords; ++i, to += apart) *to = v[i];
   }
 };
 
-// A thread's results: 4×4 in each half of the tile's rows.
-using Fp32Sums = float[8][4];
-__device__ inline int fp32_row(int thread) { return thread / 16 * 4; }
-__device__ inline int fp32_col(int thread) { return thread % 16 * 4; }
+// A thread's results: 4×4 in each quarter of the tile.
+using Fp32Sums = float[8][8];
+// The tile's row of sums[i][·], and the column of sums[·][i].
+__device__ inline int fp32_row(int thread, int i) {
+  return i / 4 * (kFp32Tile / 2) + thread / 128 * 32 + lane_row<4, true>(thread % 32) * 4 + i % 4;
+}
+__device__ inline int fp32_col(int thread, int i) {
+  return i / 4 * (kFp32Tile / 2) + thread / 32 % 4 * 16 + lane_column<4, true>(thread % 32) * 4 +
+         i % 4;
+}
+
+// Eight rows of op(A), or columns of op(B), of one k.
+__device__ inline void load_fp32(const float (&of_k)[kFp32Pitch], int first, float (&v)[8]) {
+  const auto low = device::load_vector<float4>(&of_k[first]);
+  const auto high = device::load_vector<float4>(&of_k[first + kFp32Tile / 2]);
+  v[0] = low.x, v[1] = low.y, v[2] = low.z, v[3] = low.w;
+  v[4] = high.x, v[5] = high.y, v[6] = high.z, v[7] = high.w;
+}
 
 // acc += the products of kFp32Step k from `first` on.
-__device__ inline void multiply_fp32_step(const Fp32Tile<kFp32Rows>& a,
-                                          const Fp32Tile<kFp32Cols>& b, int first, int row, int col,
-                                          Fp32Sums& acc) {
+__device__ inline void multiply_fp32_step(const Fp32Tile& a, const Fp32Tile& b, int first, int row,
+                                          int col, Fp32Sums& acc) {
 #pragma unroll
   for (int k = first; k < first + kFp32Step; ++k) {
-    const auto top = device::load_vector<float4>(&a[k][row]);
-    const auto bottom = device::load_vector<float4>(&a[k][row + kFp32Rows / 2]);
-    const auto cols = device::load_vector<float4>(&b[k][col]);
-    const float va[8] = {top.x, top.y, top.z, top.w, bottom.x, bottom.y, bottom.z, bottom.w};
-    const float vb[4] = {cols.x, cols.y, cols.z, cols.w};
+    float va[8], vb[8];
+    load_fp32(a[k], row, va);
+    load_fp32(b[k], col, vb);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) acc[i][j] += va[i] * vb[j];
+      for (int j = 0; j < 8; ++j) acc[i][j] += va[i] * vb[j];
     }
   }
 }
@@ -123,7 +139,7 @@ __device__ inline void add_run(Fp32Sums& total, Fp32Sums& acc) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < 8; ++j) {
       const float sum = total[i][j] + acc[i][j];
       acc[i][j] = rounding_error(total[i][j], acc[i][j], sum);
       total[i][j] = sum;
@@ -136,7 +152,7 @@ __device__ inline void add_sums(Fp32Sums& sums, const Fp32Sums& others) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) sums[i][j] += others[i][j];
+    for (int j = 0; j < 8; ++j) sums[i][j] += others[i][j];
   }
 }
 
@@ -146,9 +162,8 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
                                      std::int64_t row, std::int64_t col, std::int64_t k, int run,
                                      int thread, Fp32Storage& smem, Fp32Sums& acc,
                                      Fp32Sums& total) {
-  const int thread_row = fp32_row(thread), thread_col = fp32_col(thread);
-  TileShare<kFp32Rows> share_a(a, row, thread);
-  TileShare<kFp32Cols> share_b(b, col, thread);
+  const int thread_row = fp32_row(thread, 0), thread_col = fp32_col(thread, 0);
+  TileShare share_a(a, row, thread), share_b(b, col, thread);
   share_a.load(k);
   share_b.load(k);
   int buffer = 0;
@@ -175,7 +190,7 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
 // Shorter runs where K is small and C has few tiles: cuBLAS sums in shorter chains there, too.
 constexpr int kFp32ShortRun = 4;
 constexpr std::int64_t kFp32ShortK = 64;
-constexpr std::int64_t kFp32FewTiles = 16;  // of 128×128
+constexpr std::int64_t kFp32FewTiles = 16;
 static_assert(kFp32ShortRun % kFp32Step == 0);
 static_assert((kFp32Run & (kFp32Run - 1)) == 0 && (kFp32ShortRun & (kFp32ShortRun - 1)) == 0);
 
@@ -184,22 +199,36 @@ constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
   return (k < run ? k : run) + ceil_div(k, run) + 2;
 }
 
-// Split-K: with more blocks than tiles, `count` blocks share each tile along K.
+// Split-K: `count` blocks share each tile along K, where blocks would be idle otherwise: all the
+// time, or while others compute the last tiles.
 struct Fp32SplitK {
   static constexpr std::int64_t kLeastK = 64, kMost = 16;
+  // The workspace has room for the partial sums of so many tiles per block.
+  static constexpr std::int64_t kMostWaves = 4;
+  // What splits cost a block, in time of so many k: once, and per split of which it adds the sums.
+  static constexpr std::int64_t kOnceK = 32, kSumsK = 12;
 
   unsigned count = 1;
   std::int64_t k = 0;         // per block; the last may have less
-  float* partials = nullptr;  // kFp32PartialBytes per block
-  unsigned* flags = nullptr;  // one per block: its partial sums are ready
+  float* partials = nullptr;  // kFp32PartialBytes per split
+  unsigned* flags = nullptr;  // one per split: its partial sums are ready
 
   Fp32SplitK() = default;
   // A cluster of blocks counts as one block and one tile.
   Fp32SplitK(std::int64_t all_k, std::int64_t tiles, std::int64_t blocks) {
     const std::int64_t most =
-        std::clamp<std::int64_t>(std::min(blocks / tiles, all_k / kLeastK), 1, kMost);
-    k = ceil_div(ceil_div(all_k, most), kFp32Run) * kFp32Run;
-    count = static_cast<unsigned>(ceil_div(all_k, k));
+        std::clamp<std::int64_t>(std::min(kMostWaves * blocks / tiles, all_k / kLeastK), 1, kMost);
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t splits = 1; splits <= most; ++splits) {
+      const std::int64_t of_split = ceil_div(ceil_div(all_k, splits), kFp32Run) * kFp32Run,
+                         others = ceil_div(all_k, of_split) - 1;
+      const std::int64_t time = ceil_div(tiles * (others + 1), blocks) * of_split +
+                                (others > 0 ? kOnceK + others * kSumsK : 0);
+      if (time >= least) continue;
+      least = time;
+      count = static_cast<unsigned>(others + 1);
+      k = of_split;
+    }
   }
 };
 constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
@@ -224,24 +253,25 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
   };
   sum_fp32_tile(strided(args.a, args.stride_a, args.lda, params.a_along_k, args.shape.m),
                 strided(args.b, args.stride_b, args.ldb, params.b_along_k, args.shape.n),
-                std::int64_t{tile.row} * kFp32Rows, std::int64_t{tile.col} * kFp32Cols, k,
+                std::int64_t{tile.row} * kFp32Tile, std::int64_t{tile.col} * kFp32Tile, k,
                 params.run, thread, smem, acc, total);
 }
 
-// `has_total`: there was more than one run.
-__device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, bool has_total,
-                                  int thread, const Fp32Sums& acc, const Fp32Sums& total) {
-  args.c += tile.batch_index * args.stride_c;
-  const std::int64_t row = std::int64_t{tile.row} * kFp32Rows + fp32_row(thread);
-  const std::int64_t col = std::int64_t{tile.col} * kFp32Cols + fp32_col(thread);
+__device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, int thread,
+                                  const Fp32Sums& sums) {
+  const std::int64_t row = std::int64_t{tile.row} * kFp32Tile + fp32_row(thread, 0),
+                     col = std::int64_t{tile.col} * kFp32Tile + fp32_col(thread, 0);
+  args.c += tile.batch_index * args.stride_c + row * args.ldc + col;
+  // Rows and columns of C from the thread's first one on.
+  const int rows = at_most(args.shape.m - row, kFp32Tile),
+            cols = at_most(args.shape.n - col, kFp32Tile);
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
+    const int next_row = fp32_row(0, i);
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const std::int64_t to_row = row + i / 4 * (kFp32Rows / 2) + i % 4;
-      if (to_row < args.shape.m && col + j < args.shape.n) {
-        store_element(args, to_row, col + j, has_total ? total[i][j] + acc[i][j] : acc[i][j]);
-      }
+    for (int j = 0; j < 8; ++j) {
+      const int next_col = fp32_col(0, j);
+      if (next_row < rows && next_col < cols) store_element(args, next_row, next_col, sums[i][j]);
     }
   }
 }
@@ -256,9 +286,10 @@ __device__ inline float* fp32_partial(const Fp32SplitK& split_k, unsigned block,
 __device__ inline void store_fp32_partial(const Fp32SplitK& split_k, unsigned block, int thread,
                                           const Fp32Sums& sums) {
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 16; ++i) {
+    const float* v = &sums[i / 2][i % 2 * 4];
     device::store_vector(fp32_partial(split_k, block, thread, i),
-                         make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
+                         make_float4(v[0], v[1], v[2], v[3]));
   }
   device::named_barrier<1>(kFp32Threads);  // all threads have stored before one raises the flag
   if (thread == 0) device::raise_flag(split_k.flags + block);
@@ -276,13 +307,14 @@ __device__ void accumulate_fp32_partials(const Fp32SplitK& split_k, unsigned blo
   for (unsigned other = 1; other <= others; ++other) {
     add_run(total, acc);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 16; ++i) {
       const auto v =
           device::load_vector<float4>(fp32_partial(split_k, block - other * kCluster, thread, i));
-      acc[i][0] += v.x;
-      acc[i][1] += v.y;
-      acc[i][2] += v.z;
-      acc[i][3] += v.w;
+      float* sums = &acc[i / 2][i % 2 * 4];
+      sums[0] += v.x;
+      sums[1] += v.y;
+      sums[2] += v.z;
+      sums[3] += v.w;
     }
   }
 }
@@ -293,12 +325,13 @@ __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& par
   const TileCoord tile = params.scheduler.tile(index);
   Fp32Sums acc{}, total{};
   sum_fp32(args, params, tile, 0, args.shape.k, thread, smem, acc, total);
-  store_fp32(args, tile, args.shape.k > params.run, thread, acc, total);
+  add_sums(total, acc);
+  store_fp32(args, tile, thread, total);
 }
 
-// Persistent blocks: each loops over whole tiles, or computes one split of a tile's K; the block
-// with the last k adds the others' partial sums and stores the tile. The splits of a tile are in
-// different clusters: a block may wait only for blocks with lower indices outside its cluster.
+// Persistent blocks: each loops over tiles, or over splits of tiles; the block with a tile's last k
+// adds the others' partial sums and stores the tile. It waits only for splits of lower indices and
+// in other clusters, which a block has begun that waits for none of higher indices.
 // Compute capability 9.0.
 template <unsigned kCluster>
 __device__ void multiply_fp32_split_k(const KernelArgs& args, const Fp32Args& params, int thread,
@@ -314,13 +347,14 @@ __device__ void multiply_fp32_split_k(const KernelArgs& args, const Fp32Args& pa
     Fp32Sums acc{}, total{};
     sum_fp32(args, params, tile, first, split < others ? params.split_k.k : args.shape.k - first,
              thread, smem, acc, total);
+    if (split == others && others > 0) {
+      accumulate_fp32_partials<kCluster>(params.split_k, block, others, thread, acc, total);
+    }
+    add_sums(total, acc);
     if (split < others) {
-      add_sums(total, acc);
       store_fp32_partial(params.split_k, block, thread, total);
     } else {
-      if (others > 0)
-        accumulate_fp32_partials<kCluster>(params.split_k, block, others, thread, acc, total);
-      store_fp32(args, tile, true, thread, acc, total);
+      store_fp32(args, tile, thread, total);
     }
   }
 }
@@ -339,10 +373,9 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
-  const TileScheduler scheduler(problem.shape, kFp32Rows, kFp32Cols);
-  const std::int64_t wide_tiles = TileScheduler(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
+  const TileScheduler scheduler(problem.shape, kFp32Tile, kFp32Tile);
   const bool is_short =
-      problem.shape.k <= kFp32ShortK && problem.batch * wide_tiles < kFp32FewTiles;
+      problem.shape.k <= kFp32ShortK && problem.batch * scheduler.count < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
           is_short ? kFp32ShortRun : kFp32Run, scheduler};
 }
@@ -350,7 +383,7 @@ inline Fp32Args fp32_args(const Problem& problem) {
 inline PlannedKernel planned_kernel(const Problem& problem, const Fp32Args& params) {
   return {.name = std::string("fp32 a ") + (params.a_along_k ? "along k" : "along m") + ", b " +
                   (params.b_along_k ? "along k" : "along n"),
-          .parameters = {parameter::rows(kFp32Rows), parameter::columns(kFp32Cols),
+          .parameters = {parameter::rows(kFp32Tile), parameter::columns(kFp32Tile),
                          parameter::depth(kFp32K),
                          parameter::tiles("k in runs", problem.shape.k, params.run),
                          parameter::each("k of a run", params.run), scheduling(params.scheduler),
@@ -364,7 +397,7 @@ inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   const Fp32Args params = fp32_args(problem);
   const double waves =
       std::ceil(static_cast<double>(problem.batch * params.scheduler.count) / kMultiprocessors);
-  const double flop = 2.0 * kFp32Rows * kFp32Cols * static_cast<double>(problem.shape.k);
+  const double flop = 2.0 * kFp32Tile * kFp32Tile * static_cast<double>(problem.shape.k);
   return {{.configuration = "fp32",
            .rounding_chain = fp32_rounding_chain(problem.shape.k, params.run),
            .enqueue =
