@@ -306,7 +306,7 @@ TEST(Fp32SplitK, UsesTheIdleBlocks) {
   EXPECT_EQ(Fp32SplitK(300, 1, 132).count, 4U);
   EXPECT_EQ(Fp32SplitK(300, 1, 132).k, 96);
   EXPECT_EQ(Fp32SplitK(4096, 42, 132).count, 3U);
-  EXPECT_EQ(Fp32SplitK(16384, 1, 132).count, 16U);
+  EXPECT_EQ(Fp32SplitK(16384, 1, 132).count, 32U);
   EXPECT_EQ(Fp32SplitK(127, 1, 132).count, 1U) << "short";
   EXPECT_EQ(Fp32SplitK(4096, 67, 132).count, 7U) << "469 splits are nearly four whole waves";
   EXPECT_EQ(Fp32SplitK(4096, 132, 132).count, 1U);

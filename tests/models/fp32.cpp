@@ -52,7 +52,7 @@ Summation whole(std::int64_t k, std::int64_t tiles) {
 }
 
 Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks) {
-  const std::int64_t most = std::min({4 * blocks / tiles, k / 64, std::int64_t{16}});
+  const std::int64_t most = std::min({4 * blocks / tiles, k / 64, std::int64_t{32}});
   Summation best{.run = 32, .part = (k + 31) / 32 * 32};
   std::int64_t least = (tiles + blocks - 1) / blocks * best.part;
   for (std::int64_t wanted = 2; wanted <= most; ++wanted) {

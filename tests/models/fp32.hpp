@@ -23,7 +23,7 @@ struct Summation {
 Summation whole(std::int64_t k, std::int64_t tiles);
 // With `blocks` blocks for `tiles` tiles: the parts of K that take the least time. A wave of blocks
 // takes a part's k. Parts cost 32 k more, and 12 k for each but the last. At least 64 k of a part
-// before it is rounded up to runs; at most 16 parts, and at most four times as many as blocks.
+// before it is rounded up to runs; at most 32 parts, and at most four times as many as blocks.
 Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks);
 
 // C, row by row.

@@ -202,7 +202,7 @@ constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
 // Split-K: `count` blocks share each tile along K, where blocks would be idle otherwise: all the
 // time, or while others compute the last tiles.
 struct Fp32SplitK {
-  static constexpr std::int64_t kLeastK = 64, kMost = 16;
+  static constexpr std::int64_t kLeastK = 64, kMost = 32;
   // The workspace has room for the partial sums of so many tiles per block.
   static constexpr std::int64_t kMostWaves = 4;
   // What splits cost a block, in time of so many k: once, and per split of which it adds the sums.
