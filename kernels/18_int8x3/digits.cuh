@@ -162,32 +162,37 @@ __host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4],
 }
 
 // The decision: the device chooses the products of a call from the row statistics of the split
-// pass. Two errors must not be above those of FP32.
+// pass. It takes the fewest products for which two predicted errors are not above those of FP32
+// (DECISION.md has the reasons).
 //
-// The relative error in the Frobenius norm. The width of a row is W = (largest / root mean
-// square)². Rows and columns of random elements, of widths W_A and W_B, have an error of about
+// 1. The relative error in the Frobenius norm. The width of a row is W = (largest / root mean
+//    square)². The root mean square is estimated from the mean magnitude, as that of normal
+//    elements; the width is K at most. Where the mean widths of the operands are W_A and W_B, the
+//    squared error is about
 //
-//   √(left out·W_A·W_B + rounded·(W_A + W_B) + kFolded)
+//      left_out·W_A·W_B + rounded·W_A + rounded·W_B + kFolded
 //
-// of which the first term is that of the digit products that are left out, the second that of
-// rounding to digits, the third that of the last steps in FP32. A serial sum of K products in FP32
-// has an error of about kCublasError·√K. The root mean square is estimated from the mean magnitude,
-// as that of normal elements; the width is K at most.
+//    for the digit products that are left out, for rounding A and B to digits, and for the last
+//    steps in FP32. The squared error of a serial sum of K products in FP32 is kCublasError²·K.
 //
-// The largest error of an element, relative to (|A|·|B|)ij. It is larger by mean magnitude over
-// typical magnitude, of the row and of the column: an element of |A|·|B| may consist of typical
-// ones alone. So the spread of a row is S = W·(mean magnitude / typical magnitude)², in units of
-// kTypical, and takes the place of W for the row, or column, of the largest spread. The typical
-// magnitude is the square of the mean square root, and at most the mean without the largest. Where
-// both operands are wide, few products make up an element of |A|·|B|: what is left out counts √(S /
-// kBothWide) times, S the smaller mean.
+// 2. The largest error of an element of C, relative to (|A|·|B|)ij. An element of |A|·|B| may be
+//    the sum of products of typical magnitudes alone. The typical magnitude of a row is the square
+//    of the mean square root, and at most the mean without the largest element. The spread of a row
+//    is S = W·(mean magnitude / typical magnitude)² / kTypical, and at least W. So the squared
+//    error grows by S_A / W_A for typical elements of A, and by S_B / W_B for those of B:
 //
-// These errors are of elements whose roundings are independent. Rows of almost equal elements round
-// them all to the same side: where both operands consist of such, six or eight products may have an
-// error of 2^-23, and are not taken. Their width is kNormal, and up to 1.001 times that because the
-// step is rounded up.
+//      left_out·S_A·S_B + rounded·S_A·(S_B / W_B) + rounded·S_B·(S_A / W_A) + kFolded
 //
-// The decision is the fewest products whose errors are below.
+//    That is, each operand has S for W, and its rounding term is multiplied by S / W of the other
+//    operand. This is computed twice: with the largest spread of A's rows and the mean of B's, and
+//    the other way round. S / W is the quotient of means. Where both operands are wide, few
+//    products make up an element: then left_out counts √(S / kBothWide) times, with the smaller
+//    mean spread. Both results may be kWidest times the squared error of FP32.
+//
+// Both predictions expect independent roundings. Rows of almost equal elements round them all to
+// the same side: where both operands consist of such, six or eight products may have an error of
+// 2^-23, and are not taken. Their width is kNormal, and up to 1.001 times that because the step is
+// rounded up.
 
 enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
 
@@ -211,7 +216,7 @@ struct Width {
   float width = 0.0F, spread = 0.0F;
 };
 
-// Of a row; infinite if it cannot be scaled.
+// Width and spread of a row; infinite if it cannot be scaled.
 __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& scale, float k) {
   if (!is_scalable(stats)) return {INFINITY, INFINITY};
   if (stats.largest == 0.0F) return {};
@@ -228,8 +233,9 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
 
 constexpr int kMaxOutliers = 16;  // of a row, see outliers.cuh
 
-// The same of a row without its outliers (outliers.cuh). Few elements no longer
-// dominate its mean square, so it is used directly: `mean_square`, of the elements times `factor`.
+// The same of a row without its outliers (outliers.cuh). Few elements no longer dominate its mean
+// square. So W is (largest² / mean square), with the true mean square and without the limit K.
+// `mean_square`: of the elements times `factor`.
 __host__ __device__ inline Width width_of_kept(const RowStats& stats, const Scale& scale, float k,
                                                float mean_square, float factor) {
   constexpr float kLeastSquare = 0x1p-100F;  // below it the squares have lost bits
@@ -251,8 +257,9 @@ struct Widths {
 
 // `summed`: products in one serial sum of cuBLAS, K or fewer (summed_in_fp32). `least`: the fewest
 // products that a variant takes. `allows_ten`: the tails can be computed. `kept`: the widths are
-// those without outliers. Then an element of |A|·|B| has at least the mean magnitudes of one
-// operand times the typical ones of the other: only one spread counts.
+// those without outliers. Then an element of |A|·|B| is taken to be no smaller than K products of
+// the mean magnitude of one operand and the typical magnitude of the other: in the first term the
+// operand with the mean over rows has W, not S. The rounding terms stay as they are.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float summed, Path least,
                                        bool allows_ten, bool kept = false) {
   const float allowed = kCublasError * kCublasError * summed;

@@ -1,11 +1,18 @@
 // Persistent and stream-K scheduling (M. Osama et al., Stream-K: Work-centric Parallel
 // Decomposition for Dense Matrix-Matrix Multiplication on the GPU, PPoPP 2023). Clusters first
-// compute whole tiles, one per round; with stream-K they share the remaining tiles along K.
+// compute whole tiles, one per wave; with stream-K they share the remaining tiles along K.
 //
 // The chunks of K of the remaining tiles form one line, tile after tile. Each cluster gets an equal
-// range of it, so that all finish together, and processes its range from the end. If the range ends
-// within a tile, the cluster stores partial sums of that tile to the workspace. For each tile that
-// ends in its range, it adds the partial sums of previous clusters and stores the tile to C.
+// range of it, so that all finish together, and processes its range from the end:
+//
+// 1. If the range ends within a tile, the cluster stores partial sums of that tile (192 KB per
+//    block) to the workspace, and a store warp raises the block's flag.
+// 2. It computes the tiles that lie in the range as a whole.
+// 3. If the range begins within a tile, the producer loads the partial sums of previous clusters
+//    into the ring, like chunks. The consumers add them, and store the tile to C.
+//
+// A cluster waits only for clusters with lower numbers. Sums are integers, so that the bits are
+// those of whole tiles. The split kernel clears the flags.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +35,8 @@ struct alignas(8) Work {
   unsigned index = 0;                    // among the tiles that the block stores
 };
 
-// Stream-K: each cluster first computes `full_rounds` whole tiles; then the clusters share `count`
-// tiles along K.
+// Stream-K: each cluster first computes `full_rounds` whole tiles, one per wave; then the clusters
+// share `count` tiles along K.
 struct StreamKTiles {
   static constexpr unsigned kLeastChunks = 4;  // fewest chunks of a split tile
 
@@ -38,7 +45,7 @@ struct StreamKTiles {
   Divisor chunks_per_tile;
 
   StreamKTiles() = default;
-  // The last full round is shared, too. Each cluster then has more than one tile of work, so that
+  // The last full wave is shared, too. Each cluster then has more than one tile of work, so that
   // partial sums are ready before another cluster needs them.
   StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
     full_rounds = tiles / clusters;

@@ -1,5 +1,6 @@
-// Split kernel for the longest rows: the blocks of a cluster share rows, and threads keep elements
-// in registers.
+// Split kernel for the longest rows: a cluster of eight blocks shares 16 rows. Each thread keeps 64
+// elements in registers, loaded as coalesced vectors of four; all other elements are loaded twice.
+// Statistics travel between blocks as in split_pipelined.cuh.
 #pragma once
 
 #include <cstddef>

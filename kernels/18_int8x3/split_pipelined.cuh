@@ -1,7 +1,11 @@
 // Split kernel for rows of 1,024 to 12,288 k, and for many shorter ones. Persistent: clusters of
-// blocks share groups of rows and loop over groups. While warps write the digits of a group, copies
-// of the next groups are in flight; while they reduce the statistics of a group, one more warp, the
-// finalizer, computes the scales of the previous group.
+// two to eight blocks share groups of 16 rows, a range of K per block, and loop over groups.
+// cp.async loads the next rows into slots of shared memory; a warp refills a slot as soon as it has
+// read it for the last time. So while warps write the digits of a group, copies of the next are in
+// flight. While they reduce the statistics of a group, one more warp, the finalizer, computes the
+// scales of the previous group. It sends the statistics of its block to the other blocks by
+// st.async, which completes on an mbarrier there and needs no fence. Each group takes one block
+// barrier.
 #pragma once
 
 #include <cstddef>

@@ -73,12 +73,12 @@ std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_
 
 std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::int64_t clusters,
                                                        std::int64_t chunks) {
-  // Full rounds of whole tiles, but for the last one. The tiles of that round and of the partial
-  // round form one line of chunks, of which each cluster gets an equal part, or one chunk more.
-  std::int64_t rounds = tiles / clusters;
+  // Full waves of whole tiles, but for the last one. The tiles of that wave and of the partial wave
+  // form one line of chunks, of which each cluster gets an equal part, or one chunk more.
+  std::int64_t waves = tiles / clusters;
   const bool are_shared = tiles % clusters != 0;
-  if (are_shared && rounds > 0) --rounds;
-  const std::int64_t first_shared = rounds * clusters;
+  if (are_shared && waves > 0) --waves;
+  const std::int64_t first_shared = waves * clusters;
   const std::int64_t line = are_shared ? (tiles - first_shared) * chunks : 0;
   const auto begin = [&](std::int64_t cluster) {
     constexpr std::int64_t kNear = 4;  // chunks: no cut so near to the start or end of a tile
@@ -90,8 +90,8 @@ std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::
   for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {
     auto& list = all[static_cast<std::size_t>(cluster)];
     std::int64_t index = 0;
-    for (std::int64_t round = 0; round < rounds; ++round, ++index) {
-      list.push_back({.tile = round * clusters + cluster,
+    for (std::int64_t wave = 0; wave < waves; ++wave, ++index) {
+      list.push_back({.tile = wave * clusters + cluster,
                       .first = 0,
                       .end = chunks,
                       .is_stored = true,

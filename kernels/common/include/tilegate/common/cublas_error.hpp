@@ -1,5 +1,5 @@
-// Error model of cuBLAS in FP32, fitted to its errors on an NVIDIA H200 (`ci/gate accuracy`): the
-// accuracy that rungs which split operands must reach.
+// Error model of cuBLAS in FP32, fitted to its errors on an NVIDIA H200 (`ci/gate check accuracy`):
+// the accuracy that rungs which split operands must reach.
 #pragma once
 
 #include <algorithm>
