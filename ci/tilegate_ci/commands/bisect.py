@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tilegate_ci.commands.run import INTERRUPTED, project_of
 from tilegate_ci.core.files import GateError, message
-from tilegate_ci.core.git import git, git_output, said
+from tilegate_ci.core.git import git, git_output, resolve_commit
 from tilegate_ci.core.names import matching
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.measure import gate_run
@@ -127,20 +127,13 @@ def _found(span: Span, commit: str) -> int:
 
 
 def _span(repository: Path, good: str, bad: str) -> Span:
-    first, last = _commit(repository, good), _commit(repository, bad)
+    first, last = resolve_commit(good, repository), resolve_commit(bad, repository)
     if first == last:
         raise GateError(f"{good} and {bad} are the same commit")
     if git(repository, "merge-base", "--is-ancestor", first, last).returncode:
         raise GateError(f"{good} is not an ancestor of {bad}: nothing lies between them")
     count = int(git_output(repository, "rev-list", "--count", last, f"^{first}"))
     return Span(repository, first, last, count)
-
-
-def _commit(repository: Path, given: str) -> str:
-    done = git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", given + "^0")
-    if done.returncode:
-        raise GateError(f"{given!r} is not a commit of {repository}{said(done)}")
-    return done.stdout.strip()
 
 
 def _title(span: Span, commit: str) -> str:
