@@ -28,8 +28,8 @@ from tilegate_ci.formats.reading import Declared, read_process
 from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import loaded
-from tilegate_ci.measure.launcher import IN_PAIRS, Launcher, bracketed, read_suite
-from tilegate_ci.model import MIN_DELTA, RATIO, REPOSITORY, Process
+from tilegate_ci.measure.launcher import IN_PAIRS, Launcher, bracketed, check_complete, read_suite
+from tilegate_ci.model import MIN_DELTA, REPOSITORY, Process
 
 TIMEOUT_S = 3600.0  # per command of another project
 
@@ -236,10 +236,7 @@ class Tilegate(Project):
         return self.launcher.run(side.build / "bench" / "bench", names)
 
     def check_process(self, process: Process, names: Sequence[str]) -> None:
-        if set(process.readings) != set(names):
-            raise GateError(f"{process.source}: other benchmarks in it; give another --out")
-        if any(RATIO not in reading.summary for reading in process.readings.values()):
-            raise GateError(f"{process.source}: no time of cuBLAS; a gate run needs a GPU")
+        check_complete(process, names)
 
     def options(self) -> list[str]:
         return [f"--cmake={argument}" for argument in self.extra]
