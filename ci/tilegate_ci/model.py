@@ -5,7 +5,6 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -64,39 +63,33 @@ WANDERS = 0.6  # a drift: steps between processes are below this share of the st
 
 def delta_of(per_process: Sequence[float]) -> float:
     """max(1 %, 3 x the sample standard deviation of the logs); the values themselves are given."""
-    return _margin(_spread([math.log(value) for value in per_process]))
+    logs = [math.log(value) for value in per_process]
+    return max(MIN_DELTA, 3 * statistics.stdev(logs)) if len(logs) > 1 else MIN_DELTA
 
 
-def drifts(logs: Sequence[float]) -> bool:
-    """Whether they scatter beyond the least margin, and that because they wander from process to
-    process: such a baseline says little about the next session."""
-    return len(logs) > 2 and _margin(_step(logs)) < WANDERS * _margin(_spread(logs))
+def margins(logs: Any) -> tuple[Any, Any]:
+    """The margin, and whether it is that of a drift: they scatter beyond the least margin because
+    they wander from process to process, and such a baseline says little about the next session. Its
+    margin is by the scatter around a straight line, or from process to process: pairs of processes
+    stand next to each other, so that a drift widens their differences little. The processes are the
+    last axis: of many benchmarks at once both are arrays."""
+    import numpy as np
 
-
-def steady_delta(logs: Sequence[float]) -> float:
-    """The margin of what drifts: by its scatter around a straight line, or from process to process.
-    Pairs of processes stand next to each other, so that a drift widens their differences little."""
-    times = range(len(logs))
-    line = statistics.linear_regression(times, logs)
-    rest = sum((v - line.intercept - line.slope * t) ** 2 for t, v in zip(times, logs))
-    return _margin(min(math.sqrt(rest / (len(logs) - 2)), _step(logs)))
-
-
-def margin_of(logs: Sequence[float]) -> float:
-    return steady_delta(logs) if drifts(logs) else _margin(_spread(logs))
-
-
-def _margin(scatter: float) -> float:
-    return max(MIN_DELTA, 3 * scatter)
-
-
-def _spread(logs: Sequence[float]) -> float:
-    return statistics.stdev(logs) if len(logs) > 1 else 0.0
-
-
-def _step(logs: Sequence[float]) -> float:
-    """As the standard deviation, of what has no trend."""
-    return math.sqrt(statistics.fmean((b - a) ** 2 for a, b in pairwise(logs)) / 2)
+    values = np.asarray(logs)
+    count = values.shape[-1]
+    off = values - values.mean(axis=-1, keepdims=True)
+    times = np.arange(count) - (count - 1) / 2
+    slope = off @ times / max(times @ times, 1)
+    spread, step, line = (
+        np.maximum(MIN_DELTA, 3 * np.sqrt((deviations**2).sum(axis=-1) / max(freedom, 1)))
+        for deviations, freedom in (
+            (off, count - 1),
+            (np.diff(values, axis=-1), 2 * (count - 1)),  # as a variance, of what has no trend
+            (off - slope[..., None] * times, count - 2),
+        )
+    )
+    drifts = (step < WANDERS * spread) & (count > 2)
+    return np.where(drifts, np.minimum(line, step), spread)[()], drifts
 
 
 class Device(Open):
@@ -205,14 +198,15 @@ class RunRow(Benchmark):
         """The slow-down that the gate lets pass, as a log ratio."""
         known = self.delta if metric == self.decisive else None
         known = delta_of(self.per_process[metric]) if known is None else known
-        return min(known, steady_delta(self._logs(metric))) if self.drifts(metric) else known
+        return min(known, self._margins(metric)[0]) if self.drifts(metric) else known
 
     def drifts(self, metric: str) -> bool:
         """Whether its processes wander, so that it takes pairs to judge by it."""
-        return drifts(self._logs(metric))
+        return self._margins(metric)[1]
 
-    def _logs(self, metric: str) -> list[float]:
-        return [math.log(value) for value in self.per_process[metric]]
+    def _margins(self, metric: str) -> tuple[float, bool]:
+        margin, drifts = margins([math.log(value) for value in self.per_process[metric]])
+        return float(margin), bool(drifts)
 
 
 class Protocol(Open):

@@ -11,7 +11,7 @@ import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
 from tilegate_ci.checks.committed import Report
-from tilegate_ci.checks.counters import Counted, Sources, count, judge, table_row
+from tilegate_ci.checks.counters import Counted, count, judge, table_row
 from tilegate_ci.model import REPOSITORY
 
 SHAPE = "128x128x64/beta0.5"
@@ -37,9 +37,9 @@ def unchanged(program: Path, name: str) -> Counted:
 def report_of(toolchain: Toolchain, mutant: Mutant, source: str, rung: str, shape: str) -> Report:
     name = f"{rung}/{shape}"
     clean = unchanged(toolchain.program, name)
-    baseline = {name: table_row(clean, Sources(REPOSITORY))}
+    baseline = {name: table_row(clean, REPOSITORY)}
     changed = count(mutant.build(source), [name])
-    return judge(baseline, changed, Sources(mutant.root))
+    return judge(baseline, changed, mutant.root)
 
 
 def test_padding_removed(toolchain: Toolchain, mutant: Mutant) -> None:

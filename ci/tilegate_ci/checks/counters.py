@@ -3,11 +3,11 @@ committed table, its changes, and what the counters say of a rung."""
 
 import argparse
 import json
+import linecache
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +51,10 @@ class Frame:
     def place(self) -> str:
         return f"{self.file}:{self.line}"
 
+    def text(self, sources: Path) -> str:
+        """The line itself; `sources` is the repository."""
+        return linecache.getline(str(sources / self.file), self.line).strip() or "?"
+
 
 @dataclass(frozen=True)
 class SourceLine:
@@ -70,10 +74,10 @@ class SourceLine:
     worst_ideal: Annotated[int, Field(validation_alias=AliasPath("worst", "ideal"))]
     frames: tuple[Frame, ...]
 
-    def key(self, sources: "Sources") -> str:
+    def key(self, sources: Path) -> str:
         """Names the place in words that stay when lines are added above it."""
         files = [f"{Path(frame.file).name} {frame.function}".rstrip() for frame in self.frames]
-        text = sources.text(self.frames[0]) if self.frames else "?"
+        text = self.frames[0].text(sources) if self.frames else "?"
         return f"{self.kind}: {text} < " + " < ".join(files)
 
 
@@ -94,20 +98,6 @@ class Counted:
     @property
     def rung(self) -> str:
         return rung_of(self.name)
-
-
-class Sources:
-    def __init__(self, root: Path = REPOSITORY) -> None:
-        self._root = root
-        self._lines = cache(self._read)
-
-    def text(self, frame: Frame) -> str:
-        lines = self._lines(frame.file)
-        return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else "?"
-
-    def _read(self, file: str) -> list[str]:
-        path = self._root / file
-        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
 
 
 def list_rungs(program: Path) -> list[str]:
@@ -138,7 +128,7 @@ def excess_of(kind: str) -> str:
     return "conflicts" if kind.startswith("shared") else "excess_sectors"
 
 
-def by_key(counted: Counted, sources: Sources) -> dict[str, tuple[int, int, int]]:
+def by_key(counted: Counted, sources: Path) -> dict[str, tuple[int, int, int]]:
     """Requests, units and excess of each line; lines that look the same are one."""
     result: dict[str, tuple[int, int, int]] = {}
     for line in counted.lines:
@@ -202,7 +192,7 @@ def cases_of(rungs: Sequence[str], table: Mapping[str, CountedCase]) -> list[str
     return names
 
 
-def to_text(cases: Mapping[str, Counted], sources: Sources) -> str:
+def to_text(cases: Mapping[str, Counted], sources: Path) -> str:
     return documents.to_text(
         CountersFile(
             schema=1, cases={name: table_row(case, sources) for name, case in cases.items()}
@@ -210,7 +200,7 @@ def to_text(cases: Mapping[str, Counted], sources: Sources) -> str:
     )
 
 
-def table_row(case: Counted, sources: Sources) -> CountedCase:
+def table_row(case: Counted, sources: Path) -> CountedCase:
     return CountedCase(counters=dict(case.counters), lines=by_key(case, sources))
 
 
@@ -218,7 +208,7 @@ _CHANGED_LINES = 4
 
 
 def judge(
-    baseline: Mapping[str, CountedCase], cases: Mapping[str, Counted], sources: Sources
+    baseline: Mapping[str, CountedCase], cases: Mapping[str, Counted], sources: Path
 ) -> Report:
     """`baseline` holds what the run was asked for, no more."""
     sections: list[str] = []
@@ -249,7 +239,7 @@ def judge(
     return Report(code, "\n\n".join([*sections, summary]) + "\n")
 
 
-def _changes(old: CountedCase, counted: Counted, sources: Sources) -> Iterator[str]:
+def _changes(old: CountedCase, counted: Counted, sources: Path) -> Iterator[str]:
     yield f"CHANGED {counted.name}"
     kinds = []
     for key in sorted({*old.counters, *counted.counters}):
@@ -263,7 +253,7 @@ def _changes(old: CountedCase, counted: Counted, sources: Sources) -> Iterator[s
 
 
 def _changed_lines(
-    before: Mapping[str, Sequence[int]], counted: Counted, sources: Sources, kinds: set[str]
+    before: Mapping[str, Sequence[int]], counted: Counted, sources: Path, kinds: set[str]
 ) -> Iterator[str]:
     after = by_key(counted, sources)
     nothing = (0, 0, 0)
@@ -305,11 +295,11 @@ def _line_change(kind: str, before: Sequence[int] | None, after: Sequence[int] |
     return f"{kind.replace('_', ' ')}{state}: {', '.join(parts)}"
 
 
-def places(line: SourceLine, sources: Sources) -> Iterator[str]:
+def places(line: SourceLine, sources: Path) -> Iterator[str]:
     """The line itself, then who called it."""
     for index, frame in enumerate(line.frames):
         calls = "called from " if index else ""
-        yield f"    {calls}{frame.place}: {sources.text(frame)}"
+        yield f"    {calls}{frame.place}: {frame.text(sources)}"
 
 
 def picture(line: SourceLine) -> Iterator[str]:
@@ -398,7 +388,7 @@ WAVEFRONTS_PER_WARP_FMA = 0.25
 
 
 def describe(
-    case: Counted, idea: str, sources: Sources, after: Counted | None = None, after_idea: str = ""
+    case: Counted, idea: str, sources: Path, after: Counted | None = None, after_idea: str = ""
 ) -> str:
     """`after`: the next rung. The text says what it changes."""
     counters = case.counters
@@ -477,7 +467,7 @@ class Counters(Committed):
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         program, path = program_of(asked.program), asked.repository / BASELINE
-        names, sources = chosen(asked.rung, list_rungs(program)), Sources(asked.repository)
+        names, sources = chosen(asked.rung, list_rungs(program)), asked.repository
         table = load(path) if path.exists() or not asked.update else {}
         if asked.quick:
             table = {name: row for name, row in table.items() if not name.endswith(LARGE_SHAPES)}

@@ -1,19 +1,16 @@
 """ci/gate bisect: which commit made a rung slower, by git's bisection and the gate's own rule."""
 
 import argparse
-import contextlib
 import re
 import shlex
-import signal
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.commands.run import INTERRUPTED, project_of
 from tilegate_ci.core.files import GateError, message
-from tilegate_ci.core.git import git, git_output, said
+from tilegate_ci.core.git import git, git_output, resolve_commit
 from tilegate_ci.core.names import matching
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.measure import gate_run
@@ -66,11 +63,11 @@ def search(project: Project, good: str, bad: str, pattern: str, dry_run: bool = 
         return UNDECIDED
     if span.commits == 1:
         return _found(span, span.bad)
-    with (
-        tempfile.TemporaryDirectory(prefix="tilegate-bisect-") as folder,
-        _worktree(span, Path(folder, "tree")) as tree,
-    ):
-        return _bisected(project, span, tree, pattern)
+    # In a clone that borrows its commits: the user's repository, and a bisection there, stay as
+    # they are.
+    with tempfile.TemporaryDirectory(prefix="tilegate-bisect-") as folder:
+        git_output(span.repository, "clone", "--quiet", "--bare", "--shared", ".", folder)
+        return _bisected(project, span, Path(folder), pattern)
 
 
 def _check_filter(span: Span, pattern: str) -> None:
@@ -82,8 +79,8 @@ def _check_filter(span: Span, pattern: str) -> None:
         matching(names, pattern)
 
 
-def _bisected(project: Project, span: Span, tree: Path, pattern: str) -> int:
-    output = git_output(tree, "bisect", "start", "--no-checkout", span.bad, span.good)
+def _bisected(project: Project, span: Span, clone: Path, pattern: str) -> int:
+    output = git_output(clone, "bisect", "start", span.bad, span.good)
     while True:
         first = re.search(r"^([0-9a-f]{40,64}) is the first bad commit$", output, re.MULTILINE)
         if first:
@@ -94,9 +91,9 @@ def _bisected(project: Project, span: Span, tree: Path, pattern: str) -> int:
             for commit in re.findall(r"^([0-9a-f]{40,64})$", rest, re.MULTILINE):
                 sys.stdout.write(f"  {_title(span, commit)}\n")
             return UNDECIDED
-        commit = git_output(tree, "rev-parse", "--verify", "BISECT_HEAD")
+        commit = git_output(clone, "rev-parse", "--verify", "BISECT_HEAD")
         # git's exit code 2: only skipped commits are left, as its output says too.
-        output = git(tree, "bisect", judged(project, span, commit, pattern), commit).stdout
+        output = git(clone, "bisect", judged(project, span, commit, pattern), commit).stdout
 
 
 def judged(project: Project, span: Span, commit: str, pattern: str) -> str:
@@ -127,7 +124,7 @@ def _found(span: Span, commit: str) -> int:
 
 
 def _span(repository: Path, good: str, bad: str) -> Span:
-    first, last = _commit(repository, good), _commit(repository, bad)
+    first, last = resolve_commit(good, repository), resolve_commit(bad, repository)
     if first == last:
         raise GateError(f"{good} and {bad} are the same commit")
     if git(repository, "merge-base", "--is-ancestor", first, last).returncode:
@@ -136,27 +133,5 @@ def _span(repository: Path, good: str, bad: str) -> Span:
     return Span(repository, first, last, count)
 
 
-def _commit(repository: Path, given: str) -> str:
-    done = git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", given + "^0")
-    if done.returncode:
-        raise GateError(f"{given!r} is not a commit of {repository}{said(done)}")
-    return done.stdout.strip()
-
-
 def _title(span: Span, commit: str) -> str:
     return git_output(span.repository, "log", "-1", "--format=%h %s", commit)
-
-
-@contextlib.contextmanager
-def _worktree(span: Span, tree: Path) -> Iterator[Path]:
-    """git keeps a bisection per worktree: the user's checkout, and a bisection there, stay as
-    they are."""
-    add = ("worktree", "add", "--quiet", "--detach", "--no-checkout")
-    try:
-        git_output(span.repository, *add, str(tree), span.bad)
-        yield tree
-    finally:
-        before = {n: signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGTERM)}
-        git(span.repository, "worktree", "remove", "--force", "--force", str(tree))
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.counters import (
-    Sources,
     compare,
     count,
     describe,
@@ -19,6 +18,7 @@ from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.names import canonical_name, shape_of
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.measure.projects import build_preset
+from tilegate_ci.model import REPOSITORY
 
 CHOOSES = "Sgemm"
 MOST_COUNTED = 2**25  # multiply-adds; less than a second
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     sound = not any(case.error or case.not_applicable for case in cases)
     after = cases[1] if cases[1:] and sound else None
     after_idea = ladder[asked[1]].idea if after else ""
-    sys.stdout.write(describe(cases[0], idea, Sources(), after, after_idea))
+    sys.stdout.write(describe(cases[0], idea, REPOSITORY, after, after_idea))
     return int(bool(cases[0].error))
 
 

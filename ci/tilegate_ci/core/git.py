@@ -49,6 +49,14 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
     return f"; git says: {done.stderr.strip()}" if done.stderr.strip() else ""
 
 
+def resolve_commit(given: str, repository: Path, otherwise: str = "not a commit") -> str:
+    """The commit of a revision; GateError, which says what it is `otherwise`."""
+    done = git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{given}^0")
+    if done.returncode:
+        raise GateError(f"{given!r} is {otherwise} of {repository}{said(done)}")
+    return done.stdout.strip()
+
+
 def checkout_commit(repository: Path) -> str:
     """HEAD, and -dirty after it when the working tree differs from it."""
     head = git(repository, "rev-parse", "HEAD")
@@ -69,16 +77,6 @@ def named_commit(given: str | None, repository: Path) -> str:
         return commit_digits(given) if given else checkout_commit(repository)
     except ValueError as problem:
         raise GateError(f"--commit, or $TILEGATE_COMMIT: {problem}") from problem
-
-
-def show_file(commit: str, name: str, repository: Path) -> str | None:
-    """The file as it was at a commit; None where that had none."""
-    if not git(repository, "ls-tree", "--name-only", commit, "--", name).stdout:
-        return None
-    stored = git(repository, "show", f"{commit}:{name}")
-    if stored.returncode:
-        raise GateError(f"{name} of {commit} cannot be read{said(stored)}")
-    return stored.stdout
 
 
 def top_of(folder: Path) -> Path:

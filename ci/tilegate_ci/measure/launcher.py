@@ -157,9 +157,8 @@ class Launcher:
         return [*command, f"--plant={plant}"] if plant else command
 
     def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Process:
-        """GateError unless exactly the benchmarks `names` ran and were verified."""
         process = launch(self.command(binary, names, plant), self.replays)
-        _check_complete(process, names, str(binary))
+        check_complete(process, names)
         return process
 
 
@@ -192,8 +191,9 @@ def _run(command: Sequence[str], timeout_s: float | None) -> None:
         raise GateError(f"{reasons}\nexit code {done.returncode} of `{shlex.join(command)}`")
 
 
-def _check_complete(process: Process, names: Sequence[str], source: str) -> None:
-    wanted, found = set(names), set(process.readings)
+def check_complete(process: Process, names: Sequence[str]) -> None:
+    """GateError unless exactly these benchmarks ran beside cuBLAS, and were verified."""
+    wanted, found, source = set(names), set(process.readings), process.source
     if wanted != found:
         lacking = sorted(wanted - found)
         message = f"lacks {', '.join(lacking)}" if lacking else "ran more than it was asked for"
@@ -201,3 +201,5 @@ def _check_complete(process: Process, names: Sequence[str], source: str) -> None
     unverified = sorted(name for name, row in process.readings.items() if not row.verified)
     if unverified:
         raise GateError(f"{source}: not verified: {', '.join(unverified)}")
+    if any(row.ratio_to_cublas is None for row in process.readings.values()):
+        raise GateError(f"{source}: no time of cuBLAS; this needs a GPU")

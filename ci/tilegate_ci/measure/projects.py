@@ -1,5 +1,6 @@
 """Base and head, each a commit or a folder: how they are built and measured, in any project."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -22,13 +23,13 @@ from tilegate_ci.core.files import (
     read_text,
     write_text,
 )
-from tilegate_ci.core.git import checkout_commit, git, git_output, merge_base, said
+from tilegate_ci.core.git import checkout_commit, git, git_output, merge_base, resolve_commit
 from tilegate_ci.formats.reading import Declared, read_process
 from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import loaded
-from tilegate_ci.measure.launcher import IN_PAIRS, Launcher, bracketed, read_suite
-from tilegate_ci.model import MIN_DELTA, RATIO, REPOSITORY, Process
+from tilegate_ci.measure.launcher import IN_PAIRS, Launcher, bracketed, check_complete, read_suite
+from tilegate_ci.model import MIN_DELTA, REPOSITORY, Process
 
 TIMEOUT_S = 3600.0  # per command of another project
 
@@ -106,11 +107,12 @@ def resolve(project: Project, role: str, given: str) -> Side:
     folder, commit = Path(given), None
     if folder.is_dir():
         source = folder.resolve()
-        commit = commit_in(source) if (source / ".git").exists() else None
+        with contextlib.suppress(GateError):  # a repository without a commit
+            commit = checkout_commit(source) if (source / ".git").exists() else None
         if commit is None and source == project.repository:
             commit = os.environ.get("TILEGATE_COMMIT")
     else:
-        commit = revision_of(given, project.repository)
+        commit = resolve_commit(given, project.repository, "neither a folder nor a commit")
         source = project.work / f"source-{commit[:16]}"
         extract(commit, project.repository, source)
         if (source / ".gitmodules").exists():
@@ -137,20 +139,6 @@ def judged_by(base: str, head: str, repository: Path) -> str:
 def digest_of_files(source: Path, paths: Iterable[Path]) -> str:
     """40 hexadecimal digits."""
     return digest_of(source, sorted(path for path in paths if path.is_file()))[:40]
-
-
-def revision_of(given: str, repository: Path) -> str:
-    done = git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
-    if done.returncode:
-        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}{said(done)}")
-    return done.stdout.strip()
-
-
-def commit_in(source: Path) -> str | None:
-    try:
-        return checkout_commit(source)
-    except GateError:  # a repository without a commit
-        return None
 
 
 def extract(commit: str, repository: Path, folder: Path) -> None:
@@ -248,10 +236,7 @@ class Tilegate(Project):
         return self.launcher.run(side.build / "bench" / "bench", names)
 
     def check_process(self, process: Process, names: Sequence[str]) -> None:
-        if set(process.readings) != set(names):
-            raise GateError(f"{process.source}: other benchmarks in it; give another --out")
-        if any(RATIO not in reading.summary for reading in process.readings.values()):
-            raise GateError(f"{process.source}: no time of cuBLAS; a gate run needs a GPU")
+        check_complete(process, names)
 
     def options(self) -> list[str]:
         return [f"--cmake={argument}" for argument in self.extra]

@@ -244,9 +244,9 @@ PICTURES = {
     "sizes.svg": "TFLOP/s over size",
     "roofline.svg": f"Roofline at {SHARE_SIZE}³",
 }
-# Dense INT8 peak of the tensor cores in TOPS, by GPU. NVIDIA's data sheet of the H200 SXM: 3,958
-# with sparsity, which doubles it; the peak of FP16 is half of this one.
-INT8_PEAKS = {"NVIDIA H200": 1979.0}
+# Dense INT8 peak of the tensor cores in TOPS, by GPU. NVIDIA's data sheets of the H100 SXM and H200
+# SXM: 3,958 with sparsity, which doubles it; the peak of FP16 is half of this one.
+INT8_PEAKS = {"NVIDIA H200": 1979.0, "NVIDIA H100 80GB HBM3": 1979.0}
 DIGIT_PRODUCTS = 6  # of Int8x3 per product in FP32
 RATIO_NOTE = (
     "Share of cuBLAS: cuBLAS's time divided by the rung's, each pair of launches timed in turn; "

@@ -261,7 +261,7 @@ def test_help(capfd):
         ((0, "wait", 1), signal.SIGHUP),
     ],
 )
-def test_an_interruption_removes_the_worktree(history, speeds, number):
+def test_an_interruption_leaves_nothing_behind(history, speeds, number):
     history.commits(*speeds)
     before = history.state()
     waiting, said = history.folder / "waiting", history.folder / "said"

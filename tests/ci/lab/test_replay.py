@@ -42,11 +42,10 @@ from tilegate_ci.lab.proof.simulate import (
     Components,
     Scenario,
     _judge,
-    _margins,
     components,
     simulate,
 )
-from tilegate_ci.model import Process, Verdict, delta_of, drifts, steady_delta
+from tilegate_ci.model import Process, Verdict, delta_of, margins
 
 PAGE = REPOSITORY / "ci" / "proof.md"
 
@@ -208,15 +207,16 @@ def test_quiet_runs_end_with_the_first_process(noise):
     assert model.pairs == {0.0: 0, 2.0: paired.EARLY}
 
 
-def test_the_simulation_has_the_margins_of_the_gate():
-    stored = np.random.default_rng(1).normal(0, 0.004, (20, 5, 3)).cumsum(axis=1)
-    delta, wanders = _margins(stored)
+def test_margins_of_many_baselines_are_those_of_each():
+    steps = np.random.default_rng(1).normal(0, 0.004, (20, 5, 3))
+    stored = np.moveaxis(steps.cumsum(axis=1), 1, -1)
+    delta, drifts = margins(stored)
     for run, name in np.ndindex(20, 3):
-        logs = list(stored[run, :, name])
-        assert wanders[run, name] == drifts(logs)
-        known = steady_delta(logs) if drifts(logs) else delta_of(list(np.exp(logs)))
-        assert delta[run, name] == pytest.approx(known)
-    assert 0 < wanders.sum() < wanders.size
+        logs = list(stored[run, name])
+        assert (delta[run, name], drifts[run, name]) == pytest.approx(margins(logs))
+        if not drifts[run, name]:
+            assert delta[run, name] == pytest.approx(delta_of(list(np.exp(logs))))
+    assert 0 < drifts.sum() < drifts.size
 
 
 def process(slower: np.ndarray) -> Process:

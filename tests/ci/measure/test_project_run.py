@@ -324,7 +324,7 @@ def test_submodules_are_for_whoever_checks_them_out(tmp_path):
     (tmp_path / "source-0").mkdir()
     (tmp_path / "source-0" / ".gitmodules").write_text("")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(projects, "revision_of", lambda *_: "0")
+        patch.setattr(projects, "resolve_commit", lambda *_: "0")
         project = Foreign.at(tmp_path, tmp_path, "", "", Declared(), Margin())
         with pytest.raises(GateError, match="it has submodules, which git does not copy"):
             projects.resolve(project, "base", "main")

@@ -7,8 +7,10 @@ from stage_builder import stage
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage
-from tilegate_ci.measure.launcher import keys, parse_suite
+from tilegate_ci.measure.launcher import check_complete, keys, parse_suite
+from tilegate_ci.model import Process
 
+PAIR = ("Naive/1x2x3", "Naive/4x5x6")
 TABLE = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes\n"
 
 
@@ -81,3 +83,23 @@ def test_what_makes_no_sense_is_an_error(text, message):
 def test_the_largest_plain_square_of_each_rung_is_key():
     names = ["A/64x64x64", "A/128x128x128", "A/256x256x256/TN", "A/512x512x511", "B/1x2x3"]
     assert keys(names) == {"A/128x128x128"}
+
+
+def reading(**fields):
+    return {"gflops": 1.0, "ratio_to_cublas": 1.0, "verified": True, **fields}
+
+
+@pytest.mark.parametrize(
+    ("readings", "message"),
+    [
+        ({"Naive/1x2x3": reading()}, "bench: lacks Naive/4x5x6"),
+        ({n: reading() for n in (*PAIR, "Naive/7x8x9")}, "bench: ran more than it was asked for"),
+        ({PAIR[0]: reading(), PAIR[1]: reading(verified=False)}, f"not verified: {PAIR[1]}"),
+        ({n: {"gflops": 1.0, "verified": True} for n in PAIR}, "no time of cuBLAS; this needs a"),
+    ],
+)
+def test_a_process_has_what_was_asked_for(readings, message):
+    device = {"kind": "cuda", "name": "NVIDIA H200", "cublas": "13.1.0"}
+    check_complete(Process(device=device, readings={n: reading() for n in PAIR}), PAIR)
+    with pytest.raises(GateError, match=message):
+        check_complete(Process(device=device, readings=readings, source="bench"), PAIR)

@@ -23,7 +23,7 @@ from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.lab.sweeps import Shard, check_whole, paths_of, shard, work_off
 from tilegate_ci.measure.identity import find_cuobjdump
 from tilegate_ci.measure.launcher import Launcher
-from tilegate_ci.model import REPOSITORY, Process
+from tilegate_ci.model import RATIO, REPOSITORY, Process
 
 BUILD = REPOSITORY / "build" / "gpu"
 UNFINISHED = 3
@@ -202,9 +202,7 @@ class Tuner:
         self, name: str, rank: int, problem_class: str, processes: Sequence[Process]
     ) -> Timing:
         readings = [process.readings[name] for process in processes]
-        ratios = [reading.ratio_to_cublas or 0.0 for reading in readings]
-        if not all(ratios):
-            raise GateError(f"{name}: no time of cuBLAS; tuning needs a GPU")
+        ratios = [reading.summary[RATIO] for reading in readings]
         seconds = statistics.median(statistics.median(reading.rung_s) for reading in readings)
         return Timing(
             problem_class=problem_class,

@@ -14,7 +14,7 @@ from tilegate_ci.core.files import GateError
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.confirm import Confirmed, Pair, is_canary, judge_pairs, void_reason
 from tilegate_ci.lab.proof.recording import Arm, RecordingFile
-from tilegate_ci.model import Process, Verdict, drifts, margin_of
+from tilegate_ci.model import Process, Verdict, margins
 from tilegate_ci.report.figures import machine
 
 RESAMPLES = 2000
@@ -92,10 +92,11 @@ def baseline(processes: Sequence[Process]) -> Baseline:
         name: [p.readings[name].log_ratio for p in processes if name in p.readings]
         for name in processes[0].readings
     }
+    found = {name: margins(logs) for name, logs in values.items()}
     return Baseline(
         {name: statistics.median(logs) for name, logs in values.items()},
-        {name: margin_of(logs) for name, logs in values.items()},
-        frozenset(name for name, logs in values.items() if drifts(logs)),
+        {name: float(margin) for name, (margin, _) in found.items()},
+        frozenset(name for name, (_, drifts) in found.items() if drifts),
     )
 
 

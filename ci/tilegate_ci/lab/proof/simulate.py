@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tilegate_ci.judge import paired
 from tilegate_ci.lab.proof.runs import BASELINE, SCREEN, Sitting, upper_bound
 from tilegate_ci.measure.launcher import PLACES
-from tilegate_ci.model import MIN_DELTA, WANDERS, Verdict
+from tilegate_ci.model import MIN_DELTA, Verdict, margins
 
 Array = NDArray[np.float64]
 RUNS = 2000
@@ -137,7 +137,7 @@ def simulate(
         return chosen + drift()[:, None] - _slower(draw, scenario, chosen.shape)
 
     stored = processes(found.baseline_processes)
-    delta, wanders = _margins(stored)
+    delta, wanders = margins(np.moveaxis(stored, 1, -1))
     fresh = processes(SCREEN + 2 * paired.PAIRS)
     screens = np.median(stored, axis=1)[:, None] - fresh[:, :SCREEN]
     pairs = fresh[:, SCREEN::2] - fresh[:, SCREEN + 1 :: 2]
@@ -195,25 +195,6 @@ class Judged:
     undecided: Any
     pairs: Any
     screened: Any
-
-
-def _margins(stored: Array) -> tuple[Array, Any]:
-    """As model.py has them, for many baselines at once: runs x processes x benchmarks."""
-    count = stored.shape[1]
-    times = np.arange(count) - (count - 1) / 2
-    off = stored - stored.mean(axis=1, keepdims=True)
-    slope = np.einsum("t,rtb->rb", times, off) / (times**2).sum()
-    rest = off - slope[:, None] * times[:, None]
-    spread, step, line = (
-        np.maximum(MIN_DELTA, 3 * np.sqrt((values**2).sum(axis=1) / freedom))
-        for values, freedom in (
-            (off, count - 1),
-            (np.diff(stored, axis=1), 2 * (count - 1)),
-            (rest, count - 2),
-        )
-    )
-    wanders = step < WANDERS * spread
-    return np.where(wanders, np.minimum(line, step), spread), wanders
 
 
 def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
