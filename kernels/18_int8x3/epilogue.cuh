@@ -181,7 +181,7 @@ __device__ void store_rows(const KernelArgs& args, const GemmParams& params, con
       if (64 * i >= cols) continue;
       if (params.once) {
         store_float2<true>(args, c + 64 * i, sum[0], sum[1]);
-      } else if (params.pairs) {
+      } else if (params.float2_c) {
         store_float2(args, c + 64 * i, sum[0], sum[1]);
       } else {
         store(args, c + 64 * i, sum[0]);
@@ -212,7 +212,7 @@ struct TileEpilogue {
     share.publish(smem.steps[warpgroup], warpgroup, own);
     KernelArgs matrix = args;
     matrix.c += tile.batch_index * args.stride_c;
-    store_results<T>(matrix, params.pairs,
+    store_results<T>(matrix, params.float2_c,
                      std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
                      std::int64_t{tile.col} * T::kBlockN, own, steps.row, steps.col, acc);
   }

@@ -140,7 +140,7 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams&
   matrix.c += tile.batch_index * args.stride_c;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    store_results<WarpResults<kLevels>>(matrix, params.pairs, first_row + row + 16 * i,
+    store_results<WarpResults<kLevels>>(matrix, params.float2_c, first_row + row + 16 * i,
                                         first_col + col, thread % 32, smem.row + row + 16 * i,
                                         smem.col + col, acc[i]);
   }

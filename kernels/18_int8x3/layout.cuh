@@ -213,13 +213,13 @@ struct GemmParams {
   bool allows_outliers = false;              // it may set them apart, and `add_outliers` runs after
   float summed = 0.0F;                       // see decide()
   std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
-  bool pairs = false;                        // C is stored in float2: its rows are aligned to them
-  bool once = false;                         // the same, with L2 priority evict_first
-  TileScheduler six, eight;                  // the tiles of a cluster count as one tile; ten
-                                             // products have the tiles of eight
-  StreamKTiles stream_k{};                   // of `six`
-  std::byte* partials = nullptr;             // partial sums, per block
-  unsigned* flags = nullptr;                 // one per block: its partial sums are ready
+  bool float2_c = false;          // C allows float2 accesses: its rows are aligned to them
+  bool once = false;              // the same, with L2 priority evict_first
+  TileScheduler six, eight;       // the tiles of a cluster count as one tile; ten
+                                  // products have the tiles of eight
+  StreamKTiles stream_k{};        // of `six`
+  std::byte* partials = nullptr;  // partial sums, per block
+  unsigned* flags = nullptr;      // one per block: its partial sums are ready
   Fp32Args fp32;
 };
 

@@ -197,7 +197,7 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .rows_b = static_cast<float>(n * workspace.b.matrices),
           .least = least,
           .summed = summed_in_fp32(problem),
-          .pairs = allows_float2_of_c(problem),
+          .float2_c = allows_float2_of_c(problem),
           .once = allows_float2_of_c(problem) &&
                   (workspace.split.is_once || bytes_of_c(problem) > kH200.l2_bytes),
           .six = TileScheduler(problem.shape, kBlockM, tiles * block_n),
@@ -474,15 +474,15 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
   const double clusters = static_cast<double>(launches.blocks / config.cluster);
-  const double rounds = tiles / clusters, whole = std::ceil(rounds);
+  const double waves = tiles / clusters, whole = std::ceil(waves);
   const bool exceed_l2 = static_cast<double>(params.a.bytes() + params.b.bytes()) > kH200.l2_bytes;
   const double products = static_cast<double>(params.a.chunks_k) *
                           (config.seconds.chunk + (exceed_l2 ? config.seconds.beyond_l2 : 0.0));
-  const double end = config.seconds.end + (params.pairs ? 0.0 : config.seconds.no_vectors);
+  const double end = config.seconds.end + (params.float2_c ? 0.0 : config.seconds.no_vectors);
   const double before = config.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
   double multiply = whole * products;
   if (config.stream_k) {
-    multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
+    multiply = waves * products * (1 + kBusier) + kShared + std::ceil(1 / waves) * kSums;
   }
   return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
          (params.allows_ten ? kRefine : 0.0) + (params.allows_outliers ? kAddOutliers : 0.0);
@@ -643,7 +643,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
                                                   const Launches& launches, Path least) {
   const SplitPlan& split = launches.workspace.split;
   const GemmParams& params = launches.params;
-  const std::string pairs = params.pairs ? " to pairs" : " to words";
+  const std::string to = params.float2_c ? " to float2" : " to words";
   const std::int64_t clusters = launches.blocks / config.cluster;
   std::vector<PlannedKernel> kernels;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
@@ -674,12 +674,12 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     const TileScheduler& scheduler = six ? params.six : params.eight;
     const int block_n = six ? config.block_n : Eight::kBlockN;
     const std::int64_t tiles = problem.batch * scheduler.count;
-    const std::int64_t rounds = ceil_div(tiles, clusters), chunks = params.a.chunks_k;
+    const std::int64_t waves = ceil_div(tiles, clusters), chunks = params.a.chunks_k;
     const char* products = six ? "" : least == Path::kEight ? " eight" : " ten";
-    PlannedKernel kernel{.name = config.name + std::string(products) + pairs,
+    PlannedKernel kernel{.name = config.name + std::string(products) + to,
                          .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
                                         parameter::tiles("chunks of k", chunks, 1),
-                                        parameter::count("tiles of a block", rounds),
+                                        parameter::count("tiles of a block", waves),
                                         scheduling(scheduler), columns_of_groups(scheduler)},
                          .decision = static_cast<int>(least)};
     const int stages = six || config.by_warps  ? config.stages
@@ -688,13 +688,13 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     if (config.stream_k) {
       const StreamKTiles& shared = params.stream_k;
       kernel.parameters.push_back(parameter::count("shared tiles", shared.count));
-      kernel.parameters.push_back(parameter::each("has whole rounds", shared.full_rounds > 0));
+      kernel.parameters.push_back(parameter::each("has whole waves", shared.full_waves > 0));
       kernel.parameters.push_back(
           parameter::tiles("chunks among clusters", shared.count * chunks, clusters));
       kernel.parameters.push_back(parameter::ring(
-          "chunks of a block", shared.full_rounds * chunks + shared.chunks_per_cluster, stages));
+          "chunks of a block", shared.full_waves * chunks + shared.chunks_per_cluster, stages));
     } else {
-      kernel.parameters.push_back(parameter::ring("chunks of a block", rounds * chunks, stages));
+      kernel.parameters.push_back(parameter::ring("chunks of a block", waves * chunks, stages));
     }
     if (config.cluster > 1) {
       kernel.parameters.push_back(parameter::columns(std::int64_t{config.cluster} * block_n));

@@ -35,12 +35,12 @@ struct alignas(8) Work {
   unsigned index = 0;                    // among the tiles that the block stores
 };
 
-// Stream-K: each cluster first computes `full_rounds` whole tiles, one per wave; then the clusters
+// Stream-K: each cluster first computes `full_waves` whole tiles, one per wave; then the clusters
 // share `count` tiles along K.
 struct StreamKTiles {
   static constexpr unsigned kLeastChunks = 4;  // fewest chunks of a split tile
 
-  unsigned count = 0, full_rounds = 0;
+  unsigned count = 0, full_waves = 0;
   unsigned chunks_per_cluster = 0, extra = 0;  // the first `extra` clusters have one chunk more
   Divisor chunks_per_tile;
 
@@ -48,10 +48,10 @@ struct StreamKTiles {
   // The last full wave is shared, too. Each cluster then has more than one tile of work, so that
   // partial sums are ready before another cluster needs them.
   StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
-    full_rounds = tiles / clusters;
+    full_waves = tiles / clusters;
     if (tiles % clusters == 0) return;
-    if (full_rounds > 0) --full_rounds;
-    count = tiles - full_rounds * clusters;
+    if (full_waves > 0) --full_waves;
+    count = tiles - full_waves * clusters;
     chunks_per_cluster = count * chunks / clusters;
     extra = count * chunks % clusters;
   }
@@ -96,15 +96,15 @@ class Scheduler {
     work = {.chunks = static_cast<unsigned>(chunks_),
             .is_last = tile + clusters >= count_ ? 1U : 0U,
             .index = number};
-    if (!kStreamK || number < stream_k_.full_rounds) {
+    if (!kStreamK || number < stream_k_.full_waves) {
       if (tile >= count_) return false;
     } else {  // the cluster's range of the line, last tile first
-      number -= stream_k_.full_rounds;
+      number -= stream_k_.full_waves;
       const unsigned begin = stream_k_.begin(cluster), end = stream_k_.begin(cluster + 1);
       const unsigned last = stream_k_.chunks_per_tile.quotient(end - 1);
       if (begin == end || number > last - stream_k_.chunks_per_tile.quotient(begin)) return false;
       const unsigned in_line = last - number, from = in_line * work.chunks, to = from + work.chunks;
-      tile = stream_k_.full_rounds * clusters + in_line;
+      tile = stream_k_.full_waves * clusters + in_line;
       work.first_chunk = begin < from ? 0 : begin - from;
       work.chunks = (end < to ? end : to) - from - work.first_chunk;
       work.stores_tile = end >= to ? 1 : 0;

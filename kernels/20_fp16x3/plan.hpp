@@ -165,7 +165,7 @@ inline std::vector<PlannedKernel> planned_kernels(const Problem& problem,
   const std::int64_t tiles = problem.batch * params.scheduler.count;
   const std::int64_t waves = ceil_div(tiles, launches.blocks);
   kernels.push_back(
-      {.name = params.float2_c ? "halves to pairs" : "halves to words",
+      {.name = params.float2_c ? "halves to float2" : "halves to words",
        .parameters = {parameter::rows(kBlockM), parameter::columns(kBlockN),
                       parameter::tiles("chunks of k", chunks, 1),
                       parameter::tiles("chunks of a sum", chunks, kRunsOfSum),
