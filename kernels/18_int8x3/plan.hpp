@@ -169,13 +169,12 @@ struct Workspace {
     return part;
   }
 
-  // Adds room for partial sums of digits from so many blocks or of FP32 from so many splits, and
-  // for a flag of each.
-  void add_partials(std::int64_t blocks, std::int64_t fp32_splits) {
-    num_flags = std::max(blocks, fp32_splits);
+  // Adds room for so many partial sums, of digits or of FP32, and for a flag of each.
+  void add_partials(std::int64_t of_digits, std::int64_t of_fp32) {
+    num_flags = std::max(of_digits, of_fp32);
     partials = aligned(bytes);
-    flags = partials + std::max(static_cast<std::size_t>(blocks) * kPartialBytes<Tiles<128, 6>>,
-                                static_cast<std::size_t>(fp32_splits) * kFp32PartialBytes);
+    flags = partials + std::max(static_cast<std::size_t>(of_digits) * kPartialBytes<Tiles<128, 6>>,
+                                static_cast<std::size_t>(of_fp32) * kFp32PartialBytes);
     bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(num_flags);
   }
 };
@@ -585,17 +584,18 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   // FP32 splits K where tiles of 128×128 leave clusters idle.
   const std::int64_t fp32_tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
                                            config.cluster);  // of clusters
+  const std::int64_t most_for_fp32 = config.stream_k ? clusters : most_clusters;
   Fp32SplitK& split_k = launches.params.fp32.split_k;
-  if (!config.by_warps) {
-    split_k = Fp32SplitK(problem.shape.k, fp32_tiles, config.stream_k ? clusters : most_clusters);
-  }
-  const std::int64_t fp32_splits =
-      split_k.count == 1 ? 0 : fp32_tiles * split_k.count * config.cluster;
+  if (!config.by_warps) split_k = Fp32SplitK(problem.shape.k, fp32_tiles, most_for_fp32);
+  const bool splits = split_k.count > 1;
+  const std::int64_t fp32_blocks =
+      splits ? config.cluster * std::min(fp32_tiles * split_k.count, most_for_fp32) : 0;
+  const std::int64_t fp32_partials = split_k.waves * std::max(fp32_blocks, launches.blocks);
   if (config.stream_k) {
     launches.params.stream_k =
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
                      static_cast<unsigned>(workspace.a.chunks_k));
-    launches.workspace.add_partials(launches.blocks, fp32_splits);
+    launches.workspace.add_partials(launches.blocks, splits ? fp32_partials : 0);
   }
   if (config.by_warps) return launches;
   const double seconds =
@@ -609,16 +609,15 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     launches.params.fp32.scheduler.count = 0;  // no tiles
     launches.workspace.bytes =
         std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);
-  } else if (fp32_splits > 0 && !config.stream_k) {
+  } else if (splits && !config.stream_k) {
     Workspace with_partials = launches.workspace;
-    with_partials.add_partials(0, fp32_splits);
+    with_partials.add_partials(0, fp32_partials);
     if (with_partials.bytes > workspace_limit) {
-      split_k = Fp32SplitK(problem.shape.k, fp32_tiles, fp32_tiles);  // one block per tile
+      split_k = {};
       return launches;
     }
     launches.workspace = with_partials;
-    launches.blocks =
-        std::max(launches.blocks, std::min(fp32_splits, most_clusters * config.cluster));
+    launches.blocks = std::max(launches.blocks, fp32_blocks);
   }
   return launches;
 }
@@ -709,8 +708,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
       parameter::count("parts", params.fp32.split_k.count, Fp32SplitK::kMost));
   fp32.parameters.push_back(parameter::count(
       "tiles of a block",
-      ceil_div(problem.batch * params.fp32.scheduler.count * params.fp32.split_k.count,
-               launches.blocks)));
+      ceil_div(ceil_div(problem.batch * params.fp32.scheduler.count, config.cluster),
+               clusters / params.fp32.split_k.count)));
   kernels.push_back(std::move(fp32));
   return kernels;
 }

@@ -308,10 +308,16 @@ TEST(Fp32SplitK, UsesTheIdleBlocks) {
   EXPECT_EQ(Fp32SplitK(4096, 42, 132).count, 3U);
   EXPECT_EQ(Fp32SplitK(16384, 1, 132).count, 32U);
   EXPECT_EQ(Fp32SplitK(127, 1, 132).count, 1U) << "short";
-  EXPECT_EQ(Fp32SplitK(4096, 67, 132).count, 7U) << "469 splits are nearly four whole waves";
   EXPECT_EQ(Fp32SplitK(4096, 132, 132).count, 1U);
-  EXPECT_EQ(Fp32SplitK(4096, 133, 132).count, 3U) << "399 splits in four waves";
   EXPECT_EQ(Fp32SplitK(128, 100, 132).count, 1U) << "too little for what splits cost";
+}
+
+// 81 tiles, 44 at a time by three blocks each; 133, 33 at a time by four, but in five waves.
+TEST(Fp32SplitK, FillsTheLastWave) {
+  EXPECT_EQ(Fp32SplitK(16384, 81, 132).count, 3U);
+  EXPECT_EQ(Fp32SplitK(16384, 81, 132).waves, 2);
+  EXPECT_EQ(Fp32SplitK(4096, 133, 132).count, 3U);
+  EXPECT_EQ(Fp32SplitK(4096, 133, 132).waves, 4);
   EXPECT_EQ(Fp32SplitK(4096, 500, 132).count, 1U);
 }
 
@@ -319,12 +325,15 @@ TEST(Fp32SplitK, CoversK) {
   for (std::int64_t k = 1; k < 3000; k += k < 600 ? 1 : 61) {
     for (const std::int64_t tiles : {1, 2, 9, 66, 67, 500}) {
       const Fp32SplitK split_k(k, tiles, 132);
-      ASSERT_EQ(split_k.k % kFp32Run, 0) << k;
-      ASSERT_LE(split_k.count * tiles, std::max<std::int64_t>(4 * 132, tiles)) << k;
+      ASSERT_LE(split_k.waves, 4) << k;
+      if (split_k.count > 1) {
+        ASSERT_GE(132 / split_k.count * split_k.waves, tiles) << k;
+      }
       ASSERT_GE(split_k.count * split_k.k, k) << tiles;
       ASSERT_LT((split_k.count - 1) * split_k.k, k) << tiles;
       if (split_k.count > 1) {
         ASSERT_GE(split_k.k, 64) << k;
+        ASSERT_EQ(split_k.k % kFp32Run, 0) << k;
       }
     }
   }

@@ -74,7 +74,7 @@ TEST_F(Int8Fp32, MatchesModelWithSplitK) {
   expect(Problem::dense({3, 5, 300}, Op::kN, Op::kT, all), "128x64", all, all);
   expect(Problem::dense({6, 134, 300}, Op::kT, Op::kT), "128x128pairs", 1, all / 2);
   const std::int64_t more = all / 2 + 1;  // tiles than half of the blocks: parts in several waves
-  expect(Problem::dense({3, 5, 700}, Op::kN, Op::kT, more), "128x64", more, all);
+  expect(Problem::dense({3, 5, 1090}, Op::kN, Op::kT, more), "128x64", more, all);
   expect(Problem::dense({3, 5, 1540}), "128x128streamk", 1, 3);
 }
 

@@ -52,14 +52,14 @@ Summation whole(std::int64_t k, std::int64_t tiles) {
 }
 
 Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks) {
-  const std::int64_t most = std::min({4 * blocks / tiles, k / 64, std::int64_t{32}});
-  Summation best{.run = 32, .part = (k + 31) / 32 * 32};
-  std::int64_t least = (tiles + blocks - 1) / blocks * best.part;
-  for (std::int64_t wanted = 2; wanted <= most; ++wanted) {
+  Summation best{.run = 32};
+  std::int64_t least = (tiles + blocks - 1) / blocks * k;
+  for (std::int64_t wanted = 2; wanted <= std::min({blocks, k / 64, std::int64_t{32}}); ++wanted) {
     const std::int64_t part = ((k + wanted - 1) / wanted + 31) / 32 * 32;
-    const std::int64_t parts = (k + part - 1) / part;
-    const std::int64_t time = (tiles * parts + blocks - 1) / blocks * part + 32 + 12 * (parts - 1);
-    if (parts > 1 && time < least) {
+    const std::int64_t parts = (k + part - 1) / part, in_wave = blocks / parts;
+    const std::int64_t waves = (tiles + in_wave - 1) / in_wave;
+    const std::int64_t time = waves * (part + 32 + 12 * (parts - 1));
+    if (waves <= 4 && time < least) {
       least = time;
       best.part = part;
     }

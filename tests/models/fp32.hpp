@@ -21,9 +21,10 @@ struct Summation {
 
 // Without split-K: shorter runs where K is small and C has few tiles of 128×128.
 Summation whole(std::int64_t k, std::int64_t tiles);
-// With `blocks` blocks for `tiles` tiles: the parts of K that take the least time. A wave of blocks
-// takes a part's k. Parts cost 32 k more, and 12 k for each but the last. At least 64 k of a part
-// before it is rounded up to runs; at most 32 parts, and at most four times as many as blocks.
+// With `blocks` blocks for `tiles` tiles: the parts of K that take the least time. The parts of a
+// tile are computed at a time, so many tiles in a wave as the blocks have room for. A wave takes
+// the k of a part, 32 more, and 12 for each part but the last. At least 64 k of a part before it is
+// rounded up to runs; at most 32 parts and four waves.
 Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks);
 
 // C, row by row.

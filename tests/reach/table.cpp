@@ -259,6 +259,16 @@ std::vector<std::string> find_cases(const Stage& stage, int draws) {
     }
   };
   search(stage, draws, consider);
+  // Cases of today, which the search may not find again.
+  for (const char mark : {'v', 'w'}) {
+    for (const Case& test_case : ladder::marked_reach_cases(stage, mark)) {
+      visit_decided(stage,
+                    {.problem = test_case.problem,
+                     .multiprocessors = device_of(test_case).multiprocessors,
+                     .compute_capability = device_of(test_case).compute_capability},
+                    consider);
+    }
+  }
   // What one of the suites has, the other may need.
   for_each_case(stage, [&](const std::string&, const std::string&, const Case& test_case) {
     if (!std::isfinite(test_case.problem.alpha) || !std::isfinite(test_case.problem.beta)) return;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -200,34 +199,36 @@ constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
 }
 
 // Split-K: `count` blocks share each tile along K, where blocks would be idle otherwise: all the
-// time, or while others compute the last tiles.
+// time, or while others compute the last tiles. The blocks of a tile are neighbours, and compute
+// one tile per wave.
 struct Fp32SplitK {
   static constexpr std::int64_t kLeastK = 64, kMost = 32;
   // The workspace has room for the partial sums of so many tiles per block.
   static constexpr std::int64_t kMostWaves = 4;
-  // What splits cost a block, in time of so many k: once, and per split of which it adds the sums.
-  static constexpr std::int64_t kOnceK = 32, kSumsK = 12;
+  // What adding partial sums costs, in time of so many k: per tile, and per split.
+  static constexpr std::int64_t kTileK = 32, kSumsK = 12;
 
   unsigned count = 1;
   std::int64_t k = 0;         // per block; the last may have less
-  float* partials = nullptr;  // kFp32PartialBytes per split
-  unsigned* flags = nullptr;  // one per split: its partial sums are ready
+  std::int64_t waves = 1;     // tiles that a block shares with others
+  float* partials = nullptr;  // kFp32PartialBytes per block and wave
+  unsigned* flags = nullptr;  // one per block and wave: its partial sums are ready
 
   Fp32SplitK() = default;
   // A cluster of blocks counts as one block and one tile.
-  Fp32SplitK(std::int64_t all_k, std::int64_t tiles, std::int64_t blocks) {
-    const std::int64_t most =
-        std::clamp<std::int64_t>(std::min(kMostWaves * blocks / tiles, all_k / kLeastK), 1, kMost);
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::int64_t splits = 1; splits <= most; ++splits) {
+  Fp32SplitK(std::int64_t all_k, std::int64_t tiles, std::int64_t blocks) : k(all_k) {
+    std::int64_t least = ceil_div(tiles, blocks) * all_k;
+    const std::int64_t most = std::min({blocks, all_k / kLeastK, kMost});
+    for (std::int64_t splits = 2; splits <= most; ++splits) {
       const std::int64_t of_split = ceil_div(ceil_div(all_k, splits), kFp32Run) * kFp32Run,
-                         others = ceil_div(all_k, of_split) - 1;
-      const std::int64_t time = ceil_div(tiles * (others + 1), blocks) * of_split +
-                                (others > 0 ? kOnceK + others * kSumsK : 0);
-      if (time >= least) continue;
+                         needed = ceil_div(all_k, of_split),
+                         all_waves = ceil_div(tiles, blocks / needed);
+      const std::int64_t time = all_waves * (of_split + kTileK + (needed - 1) * kSumsK);
+      if (all_waves > kMostWaves || time >= least) continue;
       least = time;
-      count = static_cast<unsigned>(others + 1);
+      count = static_cast<unsigned>(needed);
       k = of_split;
+      waves = all_waves;
     }
   }
 };
@@ -329,24 +330,27 @@ __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& par
   store_fp32(args, tile, thread, total);
 }
 
-// Persistent blocks: each loops over tiles, or over splits of tiles; the block with a tile's last k
-// adds the others' partial sums and stores the tile. It waits only for splits of lower indices and
-// in other clusters, which a block has begun that waits for none of higher indices.
+// Persistent blocks: each loops over tiles, or computes the same split of several tiles; the block
+// with a tile's last k adds the others' partial sums and stores the tile. The splits of a tile are
+// in different clusters: a block may wait only for blocks with lower indices outside its cluster.
 // Compute capability 9.0.
 template <unsigned kCluster>
 __device__ void multiply_fp32_split_k(const KernelArgs& args, const Fp32Args& params, int thread,
                                       Fp32Storage& smem) {
   const unsigned tiles = static_cast<unsigned>(args.batch) * params.scheduler.count;
   const unsigned count = params.split_k.count, others = count - 1;
-  for (unsigned block = blockIdx.x;; block += gridDim.x) {
-    const unsigned cluster = block / kCluster, split = cluster % count;
-    const unsigned index = cluster / count * kCluster + block % kCluster;
+  const unsigned cluster = blockIdx.x / kCluster, split = cluster % count;
+  const unsigned in_wave = gridDim.x / kCluster / count;  // tiles, of clusters
+  if (cluster >= in_wave * count) return;
+  const std::int64_t first = split * params.split_k.k;
+  const std::int64_t k = split < others ? params.split_k.k : args.shape.k - first;
+  unsigned block = blockIdx.x;  // of all waves
+  for (unsigned of_cluster = cluster / count;; of_cluster += in_wave, block += gridDim.x) {
+    const unsigned index = of_cluster * kCluster + blockIdx.x % kCluster;
     if (index >= tiles) break;
     const TileCoord tile = params.scheduler.tile(index);
-    const std::int64_t first = split * params.split_k.k;
     Fp32Sums acc{}, total{};
-    sum_fp32(args, params, tile, first, split < others ? params.split_k.k : args.shape.k - first,
-             thread, smem, acc, total);
+    sum_fp32(args, params, tile, first, k, thread, smem, acc, total);
     if (split == others && others > 0) {
       accumulate_fp32_partials<kCluster>(params.split_k, block, others, thread, acc, total);
     }
