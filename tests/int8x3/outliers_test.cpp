@@ -190,15 +190,15 @@ TEST_F(Int8Outliers, MatchesModelForManyStrips) {
   expect_outliers_apart(with_outliers(Problem::dense({1030, 2, 128})), 6);
 }
 
-// Of one operand alone; of rows alone no strip is loaded. The outliers of the row are up to 14
+// Of one operand alone; of rows alone no strip is loaded. The outliers of the row are up to 15
 // octaves apart.
 TEST_F(Int8Outliers, MatchesModelForOneOperand) {
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     for (const std::int64_t k : {0, 139}) {
       WithOutliers operation(Problem::dense({40, 33, 140}));
       operation.set(operand, 0, 32, k, 1e7F);
-      operation.set(operand, 0, 32, 70, 0x1.3p37F);
-      operation.set(operand, 0, 32, 101, -0x1.2p37F);
+      operation.set(operand, 0, 32, 70, 0x1.6p38F);
+      operation.set(operand, 0, 32, 101, -0x1.5p38F);
       expect_outliers_apart(operation, 6);
     }
   }
