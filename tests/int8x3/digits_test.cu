@@ -337,6 +337,20 @@ TEST(Decision, MatchesModelAtItsThresholds) {
   expect_threshold({10, 90, 900}, {100, 200, 200});
 }
 
+// Two operands of almost equal elements need ten products; one, or beside zeros, does not.
+TEST(Decision, TakesTenProductsOfTwoFlatOperands) {
+  const auto decided_of = [](double width_a, double width_b) {
+    return decided({width_a, width_a, width_a}, {width_b, width_b, width_b}, 1e6);
+  };
+  for (const double flat : {0.6, 0.6384}) {
+    EXPECT_EQ(decided_of(flat, flat), Path::kTen);
+    for (const double other : {0.0, 0.6386, 0.9}) {
+      EXPECT_EQ(decided_of(flat, other), Path::kSix) << other;
+      EXPECT_EQ(decided_of(other, flat), Path::kSix) << other;
+    }
+  }
+}
+
 TEST(Decision, TakesAtLeastTheProductsOfTheVariant) {
   const model::Widths narrow{16, 16, 16};
   EXPECT_EQ(decided(narrow, narrow, 1024), Path::kSix);
