@@ -237,37 +237,90 @@ TEST(Decision, RejectsRowsOutsideTheRange) {
   EXPECT_TRUE(is_fine(0.0F));
 }
 
+// The width without outliers, of which there are zeros in their place.
+Width kept_width_of(const std::vector<float>& row) {
+  const RowStats seen = stats_of(row);
+  const float factor = 1.0F / std::fmax(seen.largest, 1.0F);
+  float squares = 0.0F;
+  for (const float value : row) squares += value * factor * (value * factor);
+  const auto k = static_cast<float>(row.size());
+  return width_of_kept(seen, scale_of(seen), k, squares / k, factor);
+}
+
+// Rows of up to 16 outliers may consist of almost equal elements else.
+TEST(Decision, WidthWithoutOutliersMatchesModel) {
+  for (const std::int64_t k : {100, 400}) {
+    for (const std::int64_t zeros : {0, 16, 17, 40, 100}) {
+      for (const float spread : {0.0F, 1e-4F, 0.1F, 0.9F, -9.0F}) {
+        std::vector<float> row(static_cast<std::size_t>(k));
+        for (std::int64_t i = zeros; i < k; ++i) {
+          row[static_cast<std::size_t>(i)] = 1.1F - spread * (static_cast<float>(i % 7) / 7.0F);
+        }
+        const model::Row expected = model::quantized({row.data(), 1, k, k, 1}, 0);
+        const Width kept = kept_width_of(row);
+        EXPECT_NEAR(kept.width, expected.kept_width, 1e-5 * expected.kept_width)
+            << k << " " << zeros << " " << spread;
+        EXPECT_NEAR(kept.spread, expected.kept_spread, 1e-4 * expected.kept_spread)
+            << k << " " << zeros << " " << spread;
+      }
+    }
+  }
+  EXPECT_EQ(kept_width_of(std::vector<float>(100, 0x1p61F)).width, INFINITY);
+}
+
+// Squares that have lost bits beside the largest outlier's are not used.
+TEST(Decision, WidthWithoutOutliersIsOfTheMeanWhereSquaresAreTiny) {
+  std::vector<float> row(100, 1.1F);
+  row[0] = 9.9F;
+  const RowStats seen = stats_of(row);
+  const Scale scale = scale_of(seen);
+  const auto width = [&](float mean_square) {
+    return width_of_kept(seen, scale, 100.0F, mean_square, 0x1p-47F).width;
+  };
+  EXPECT_EQ(width(0x1p-100F), width_of(seen, scale, 100.0F).width);
+  const double largest = static_cast<double>(scale.step) * kFull / 65536.0 * 0x1p-47;
+  const double direct = largest * largest / 0x1p-100;
+  EXPECT_NEAR(width(0x1.000002p-100F), direct, 1e-6 * direct);
+}
+
 // K products in FP32, of which that many are as accurate as `products` of digits.
-double as_accurate(int products, const model::Widths& a, const model::Widths& b) {
-  return model::expected_error(products, a, b, 1.0);
+double as_accurate(int products, const model::Widths& a, const model::Widths& b, bool kept) {
+  return model::expected_error(products, a, b, 1.0, kept);
 }
 
 Path decided(const model::Widths& a, const model::Widths& b, double summed, Path least = Path::kSix,
-             bool allows_ten = true) {
+             bool allows_ten = true, bool kept = false) {
   const auto of_operand = [](const model::Widths& w) {
     return Widths{static_cast<float>(w.width), static_cast<float>(w.spread),
                   static_cast<float>(w.most)};
   };
-  return decide(of_operand(a), of_operand(b), static_cast<float>(summed), least, allows_ten);
+  return decide(of_operand(a), of_operand(b), static_cast<float>(summed), least, allows_ten, kept);
 }
 
 // Of either side of each threshold, 1 % away from it; the widths are such that one constant after
 // another makes up most of the error.
 TEST(Decision, MatchesModelAtItsThresholds) {
-  const auto expect_threshold = [&](const model::Widths& a, const model::Widths& b) {
+  const auto expect_threshold_of = [&](const model::Widths& a, const model::Widths& b, bool kept) {
     SCOPED_TRACE(std::to_string(a.width) + " " + std::to_string(b.width) + " " +
                  std::to_string(a.most) + " " + std::to_string(b.most));
     for (const int products : {6, 8, 10}) {
-      const double summed = as_accurate(products, a, b);
-      if (products == 10 && summed >= as_accurate(8, a, b)) continue;  // eight leave out less
+      const double summed = as_accurate(products, a, b, kept);
+      if (products == 10 && summed >= as_accurate(8, a, b, kept)) continue;  // eight leave out less
+      const auto decided_beside = [&](double beside, bool allows_ten = true) {
+        return decided(a, b, beside, Path::kSix, allows_ten, kept);
+      };
       for (const double beside : {0.99 * summed, 1.01 * summed}) {
         for (const bool allows_ten : {false, true}) {
-          EXPECT_EQ(static_cast<int>(decided(a, b, beside, Path::kSix, allows_ten)),
-                    model::decision(a, b, beside, allows_ten));
+          EXPECT_EQ(static_cast<int>(decided_beside(beside, allows_ten)),
+                    model::decision(a, b, beside, allows_ten, kept));
         }
       }
-      EXPECT_NE(decided(a, b, 0.99 * summed), decided(a, b, 1.01 * summed));
+      EXPECT_NE(decided_beside(0.99 * summed), decided_beside(1.01 * summed));
     }
+  };
+  const auto expect_threshold = [&](const model::Widths& a, const model::Widths& b) {
+    expect_threshold_of(a, b, false);
+    expect_threshold_of(a, b, true);
   };
   const auto even = [](double width) { return model::Widths{width, width, width}; };
   expect_threshold(even(0), even(0));     // kFolded
@@ -282,6 +335,20 @@ TEST(Decision, MatchesModelAtItsThresholds) {
   expect_threshold(even(100), {100, 100, 300});     // one column of B
   expect_threshold({100, 400, 400}, {10, 90, 90});  // elements of |A|·|B| far below their mean
   expect_threshold({10, 90, 900}, {100, 200, 200});
+}
+
+// Two operands of almost equal elements need ten products; one, or beside zeros, does not.
+TEST(Decision, TakesTenProductsOfTwoFlatOperands) {
+  const auto decided_of = [](double width_a, double width_b) {
+    return decided({width_a, width_a, width_a}, {width_b, width_b, width_b}, 1e6);
+  };
+  for (const double flat : {0.6, 0.6384}) {
+    EXPECT_EQ(decided_of(flat, flat), Path::kTen);
+    for (const double other : {0.0, 0.6386, 0.9}) {
+      EXPECT_EQ(decided_of(flat, other), Path::kSix) << other;
+      EXPECT_EQ(decided_of(other, flat), Path::kSix) << other;
+    }
+  }
 }
 
 TEST(Decision, TakesAtLeastTheProductsOfTheVariant) {

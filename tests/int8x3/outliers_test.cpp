@@ -179,21 +179,28 @@ TEST_F(Int8Outliers, MatchesModelForLongRows) {
   WithOutliers operation = with_outliers(Problem::dense({3, 3, 3110}));
   operation.set(Operand::kB, 0, 1, 3071, 1e6F);
   operation.set(Operand::kB, 0, 1, 3072, 1e6F);
+  operation.set(Operand::kA, 0, 0, 3071, 1e6F);
+  operation.set(Operand::kA, 0, 0, 3076, 1e6F);  // a row of a strip is not that long
   expect_outliers_apart(operation, 6);
 }
 
 // More columns than a strip has, more of a thread than one, and more strips than blocks.
 TEST_F(Int8Outliers, MatchesModelForManyStrips) {
   expect_outliers_apart(with_outliers(Problem::dense({3, 1030, 128})), 6);
-  expect_outliers_apart(with_outliers(Problem::dense({100, 2, 128})), 6);
+  expect_outliers_apart(with_outliers(Problem::dense({1030, 2, 128})), 6);
 }
 
-// Of one operand alone; of rows alone no strip is loaded.
+// Of one operand alone; of rows alone no strip is loaded. The outliers of the row are up to 15
+// octaves apart.
 TEST_F(Int8Outliers, MatchesModelForOneOperand) {
   for (const Operand operand : {Operand::kA, Operand::kB}) {
-    WithOutliers operation(Problem::dense({40, 33, 140}));
-    operation.set(operand, 0, 32, 139, 1e7F);
-    expect_outliers_apart(operation, 6);
+    for (const std::int64_t k : {0, 139}) {
+      WithOutliers operation(Problem::dense({40, 33, 140}));
+      operation.set(operand, 0, 32, k, 1e7F);
+      operation.set(operand, 0, 32, 70, 0x1.6p38F);
+      operation.set(operand, 0, 32, 101, -0x1.5p38F);
+      expect_outliers_apart(operation, 6);
+    }
   }
 }
 
@@ -225,11 +232,12 @@ TEST_F(Int8Outliers, DecidesByTheElementsThatAreLeft) {
 
 // Up to 4 elements from 2^4 typical magnitudes on, up to 16 from 2^9 on. Octaves stay whole.
 TEST_F(Int8Outliers, ChoosesFewElementsFarAboveTheOthers) {
-  WithOutliers operation = with_outliers(Problem::dense({9, 20, 200}));
+  WithOutliers operation = with_outliers(Problem::dense({9, 20, 201}));
   std::int64_t row = 1;  // of the transposed op(B)
-  const auto add_row = [&](std::int64_t count, float value, bool are_outliers) {
-    for (std::int64_t k = 0; k < 200; ++k) {
-      operation.set(Operand::kB, 0, row, k, k % 2 == 0 ? 0.8F : -0.81F, false);
+  const auto add_row = [&](std::int64_t count, float value, bool are_outliers,
+                           float typical = 0.8F) {
+    for (std::int64_t k = 0; k < 201; ++k) {
+      operation.set(Operand::kB, 0, row, k, k % 2 == 0 ? typical : -0.01F - typical, false);
     }
     for (std::int64_t i = 0; i < count; ++i) {
       operation.set(Operand::kB, 0, row, 12 * i + 3, value + value / 64.0F * static_cast<float>(i),
@@ -247,6 +255,8 @@ TEST_F(Int8Outliers, ChoosesFewElementsFarAboveTheOthers) {
   add_row(5, 257.0F, true);
   add_row(16, 257.0F, true);
   add_row(16, 0x1p20F, true);
+  add_row(1, 8.0F, true, 1.02F);  // the mean of 51 approximate roots, squared, is 0.97
+  for (std::int64_t i = 0; i < 16; ++i) operation.set(Operand::kA, 0, 3, 12 * i + 1, 0x1p20F);
   for (std::int64_t i = 0; i < 4; ++i) {  // of which the larger octave alone is far enough
     operation.set(Operand::kB, 0, row, 5 * i, 300.0F);
     operation.set(Operand::kB, 0, row, 5 * i + 1, 100.0F, false);
