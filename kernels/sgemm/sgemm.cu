@@ -2,8 +2,8 @@
 //
 // The stages in kChoices (kernels/CMakeLists.txt: CHOOSES_FROM) offer their configurations with
 // expected times. A plan takes the fastest one, or the one that table.csv has for the problem class
-// on this GPU, from measurements. Sgemm has three tiles of its own, for devices and problems that
-// no other stage supports. Stages that split operands take part only with Math::fp32_split.
+// on this GPU, from measurements. Sgemm has three tiles of its own, for some small K and for very
+// large extents. Stages that split operands take part only with Math::fp32_split.
 #include <algorithm>
 #include <array>
 #include <cstdint>
