@@ -11,10 +11,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tilegate_ci.core.documents import Finite, Given, Open, Positive, validated
-from tilegate_ci.core.files import GateError, fault, parse_json, read_text
+from tilegate_ci.core.files import GateError, fault, parse_json
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.formats.google import GoogleReport, utc
 from tilegate_ci.model import METRICS, Device, Process, Reading
+
+_REPLAYS = ["benchmark", "place", "rung_s", "cublas_s"]
 
 
 class Repetition(Open):
@@ -111,10 +113,25 @@ def _reading(name: str, rows: Sequence[Repetition], path: str) -> Reading:
 
 def with_replays(process: Process, path: Path) -> Process:
     """The process, with the place and the seconds of each replay, as bench --samples wrote them."""
-    replays: dict[str, dict[str, list[float]]] = {}
-    for row in csv.DictReader(read_text(path).splitlines()):
-        series = replays.setdefault(canonical_name(row["benchmark"]), {})
-        for name, kind in (("place", int), ("rung_s", float), ("cublas_s", float)):
-            series.setdefault(name, []).append(kind(row[name]))
-    readings = {n: each.model_copy(update=replays[n]) for n, each in process.readings.items()}
+    replays: dict[str, list[tuple[int, float, float]]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.reader(stream))
+        if not rows or rows[0] != _REPLAYS:
+            raise GateError(f"{path}: not written by bench --samples")
+        for number, (name, place, *seconds) in enumerate(rows[1:], start=2):
+            rung, cublas = map(float, seconds)
+            if not (0 < rung < math.inf and 0 <= cublas < math.inf):
+                raise ValueError(f"line {number}: no times: {', '.join(seconds)}")
+            replays.setdefault(canonical_name(name), []).append((int(place), rung, cublas))
+    except (OSError, ValueError) as problem:
+        raise GateError(f"{path}: truncated or malformed: {problem}") from problem
+    lacking = sorted(process.readings.keys() - replays.keys())
+    if lacking:
+        raise GateError(f"{path}: lacks {', '.join(lacking)}")
+    readings = {}
+    for name, reading in process.readings.items():
+        series = map(list, zip(*replays[name]))
+        update = dict(zip(("place", "rung_s", "cublas_s"), series))
+        readings[name] = reading.model_copy(update=update)
     return process.model_copy(update={"readings": readings})
