@@ -22,7 +22,7 @@ from tilegate_ci.core.files import (
     read_text,
     write_text,
 )
-from tilegate_ci.core.git import git, merge_base
+from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
 from tilegate_ci.formats import run_file
 from tilegate_ci.formats.run_file import Role, collect
@@ -175,10 +175,8 @@ def stored_baseline(candidate: RunFile, base: str | None) -> RunFile | None:
         return run_file.load(os.path.relpath(path), Role.BASELINE) if path.exists() else None
     name = path.relative_to(REPOSITORY).as_posix()
     message(f"judged by {name} of {base[:12]}, the merge base with --base")
-    stored = git(REPOSITORY, "show", f"{base}:{name}")
-    if stored.returncode:  # that commit has none
-        return None
-    return run_file.parse(stored.stdout, f"{base[:12]}:{name}", Role.BASELINE)
+    text = show_file(base, name, REPOSITORY)
+    return None if text is None else run_file.parse(text, f"{base[:12]}:{name}", Role.BASELINE)
 
 
 def _report(judged: Path) -> None:

@@ -79,6 +79,16 @@ def named_commit(given: str | None, repository: Path) -> str:
         raise GateError(f"--commit, or $TILEGATE_COMMIT: {problem}") from problem
 
 
+def show_file(commit: str, name: str, repository: Path) -> str | None:
+    """The file as it was at a commit; None where that had none."""
+    if not git(repository, "ls-tree", "--name-only", commit, "--", name).stdout:
+        return None
+    stored = git(repository, "show", f"{commit}:{name}")
+    if stored.returncode:
+        raise GateError(f"{name} of {commit} cannot be read{said(stored)}")
+    return stored.stdout
+
+
 def top_of(folder: Path) -> Path:
     """The top of the repository that the folder is in; the folder, where it is in none."""
     top = git(folder, "rev-parse", "--show-toplevel")
