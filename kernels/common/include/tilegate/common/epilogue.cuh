@@ -28,20 +28,23 @@ __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned
     if constexpr (std::is_same_v<T, float4>) return device::load_vector<T>(p);
   };
   T sum = load(partial);
-  for (unsigned first = 1; first < count; first += kPartialsInFlight) {
+  const auto add_next = [&](unsigned next) {
     T v[kPartialsInFlight]{};  // all loads before the first addition: they are in flight together
 #pragma unroll
     for (unsigned i = 0; i < kPartialsInFlight; ++i) {
-      if (first + i >= count) break;
-      partial += stride;
-      v[i] = load(partial);
+      if (i < next) v[i] = load(partial + (i + 1) * stride);
     }
 #pragma unroll
     for (unsigned i = 0; i < kPartialsInFlight; ++i) {
-      if (first + i >= count) break;
-      accumulate(sum, v[i]);
+      if (i < next) accumulate(sum, v[i]);
     }
-  }
+    partial += next * stride;
+  };
+  unsigned left = count - 1;
+  // Whole batches have no conditions, which would keep loads from being issued one after another.
+#pragma unroll 1
+  for (; left >= kPartialsInFlight; left -= kPartialsInFlight) add_next(kPartialsInFlight);
+  add_next(left);
   return sum;
 }
 
