@@ -33,12 +33,12 @@ std::string title_of(const CatalogueEntry& entry) {
   return std::string(number) + (number.empty() ? "" : " ") + std::string(entry.stage->name);
 }
 
-std::string sources_of(const CatalogueEntry& entry) {
+// `words` are separated by spaces.
+std::string list_of_words(std::string_view words, const std::string& before) {
   std::string list;
-  for (std::string_view rest = entry.sources; !rest.empty();) {
+  for (std::string_view rest = words; !rest.empty();) {
     const std::size_t end = rest.find(' ');
-    const std::string source(rest.substr(0, end));
-    list += (list.empty() ? "" : ", ") + quoted(std::string(entry.folder) + '/' + source);
+    list += (list.empty() ? "" : ", ") + quoted(before + std::string(rest.substr(0, end)));
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
   }
   return '[' + list + ']';
@@ -52,7 +52,9 @@ std::string to_json(const CatalogueEntry& entry) {
   const auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
   return "{\"name\": " + quoted(stage.name) + ", \"title\": " + quoted(title_of(entry)) +
          ", \"idea\": " + quoted(stage.idea) + ",\n   \"folder\": " + quoted(entry.folder) +
-         ", \"library\": " + quoted(entry.library) + ", \"sources\": " + sources_of(entry) +
+         ", \"library\": " + quoted(entry.library) +
+         ", \"chooses_from\": " + list_of_words(entry.chooses_from, "") +
+         ", \"sources\": " + list_of_words(entry.sources, std::string(entry.folder) + '/') +
          ",\n   \"tile_sizes\": " + to_list(stage.tile_sizes, number) +
          ", \"compute_capability\": " + number(stage.requirements.compute_capability) +
          ", \"multiple_of\": " + to_list(std::array{whole.m, whole.n, whole.k}, number) +

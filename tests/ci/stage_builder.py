@@ -15,6 +15,7 @@ def stage(place: str, name: str, idea: str = "an idea", **changes: Any) -> dict[
         "idea": idea,
         "folder": f"kernels/{place}",
         "library": f"tilegate_{word}",
+        "chooses_from": [],
         "sources": [f"kernels/{place}/{word}.cu"],
         "tile_sizes": [4, 8],
         "compute_capability": 70,

@@ -21,6 +21,7 @@ class Stage(Model):
     idea: Line
     folder: Path
     library: Line
+    chooses_from: list[Line] | None = None  # libraries whose kernels it launches too; None: unknown
     sources: list[Path]
     tile_sizes: list[Natural]
     compute_capability: Natural

@@ -18,7 +18,7 @@ from elftools.elf.sections import Section
 
 from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.files import message
-from tilegate_ci.formats.stages import FILE, stages_of
+from tilegate_ci.formats.stages import FILE, Stage, stages_of
 
 _DEVICE = ".nv_fatbin"
 _LEFT_OUT = (_DEVICE, "__nv_module_id", ".eh_frame", ".gcc_except_table", ".nvFatBinSegment")
@@ -44,22 +44,28 @@ def same_rungs(base: Path, head: Path, rungs: Iterable[str]) -> set[str]:
     """Those of `rungs`, as benchmarks are called, that two build folders have in common."""
     before = fingerprints(base)
     after = before if base == head else fingerprints(head)
-    libraries = _libraries(head)
     same = {name for name, digest in before.items() if after.get(name) == digest}
+    stages = stages_of(head)
+    if not stages:
+        message(f"{head}: no {FILE}, so that no machine code counts as the same")
+    by_name = {stage.name: stage for stage in stages}
+    by_library = {stage.library: stage for stage in stages}
+
+    def launched(stage: Stage) -> set[str]:
+        """The libraries whose kernels it launches beside its own."""
+        if stage.chooses_from is None:
+            return {*before, *after}
+        return {*stage.chooses_from}.union(
+            *(launched(by_library[library]) for library in stage.chooses_from)
+        )
+
     found = set()
     for rung in rungs:
-        name, _, configuration = rung.partition(".")
-        library = libraries.get(name, "") + ("_variants" if configuration else "")
-        found |= {rung} if library in same else set()
+        name, _, variant = rung.partition(".")
+        if stage := by_name.get(name):
+            own = stage.library + ("_variants" if variant else "")
+            found |= {rung} if {own, *launched(stage)} <= same else set()
     return found
-
-
-def _libraries(build: Path) -> dict[str, str]:
-    """By rung. Of a build that does not list its rungs none is known to be the same."""
-    stages = stages_of(build)
-    if not stages:
-        message(f"{build}: no {FILE}, so that no machine code counts as the same")
-    return {stage.name: stage.library for stage in stages}
 
 
 def _fingerprint(path: Path) -> tuple[str, str]:

@@ -18,6 +18,7 @@ const char* where() { return __FILE__; }
 PLAIN = {"device": "sass", "constant": "1.0", "host": "3"}
 WARPTILE = "kernels/CMakeFiles/tilegate_warptile.dir/10_warptile/warptile.cu"
 VARIANTS = "kernels/CMakeFiles/tilegate_warptile_variants.dir/10_warptile/variants.cu"
+SGEMM = "kernels/CMakeFiles/tilegate_sgemm.dir/sgemm/sgemm.cu"
 SPLIT_K = "kernels/CMakeFiles/tilegate_split_k.dir/12_split_k/split_k.cu"
 SHARED = "kernels/device/CMakeFiles/tilegate_device.dir/cuda/device.cpp"
 
@@ -28,12 +29,19 @@ def without_cuobjdump(monkeypatch):
 
 
 def built(folder: Path, **changes: dict) -> Path:
-    """A build folder with two rungs, variants of one and what they share; `changes` are to one."""
-    for name, place in (("warptile", WARPTILE), ("variants", VARIANTS), ("split_k", SPLIT_K)):
+    """A build folder with three rungs, variants of one and what they share; `changes` are to one.
+    Sgemm launches kernels of SplitK, which launches kernels of Warptile."""
+    places = {"warptile": WARPTILE, "variants": VARIANTS, "split_k": SPLIT_K, "sgemm": SGEMM}
+    for name, place in places.items():
         compiled(folder / place, RUNG % {**PLAIN, **changes.get(name, {})})
     host = changes.get("shared", PLAIN)["host"]
     compiled(folder / SHARED, f"int launches(int n) {{ return n + {host}; }}")
-    write_stages(folder, stage("10_warptile", "Warptile"), stage("12_split_k", "SplitK"))
+    write_stages(
+        folder,
+        stage("10_warptile", "Warptile"),
+        stage("12_split_k", "SplitK", chooses_from=["tilegate_warptile"]),
+        stage("sgemm", "Sgemm", chooses_from=["tilegate_split_k"]),
+    )
     return folder
 
 
@@ -52,22 +60,31 @@ def base(tmp_path_factory):
 @pytest.mark.parametrize(
     ("changes", "same"),
     [
-        ({}, {"Warptile", "Warptile.dealt", "SplitK"}),
-        ({"warptile": {"device": "SASS"}}, {"Warptile.dealt", "SplitK"}),
-        ({"warptile": {"host": "5"}}, {"Warptile.dealt", "SplitK"}),
-        ({"variants": {"device": "SASS"}}, {"Warptile", "SplitK"}),
+        ({}, {"Warptile", "Warptile.dealt", "SplitK", "Sgemm"}),
+        ({"warptile": {"device": "SASS"}}, {"Warptile.dealt"}),
+        ({"warptile": {"host": "5"}}, {"Warptile.dealt"}),
+        ({"variants": {"device": "SASS"}}, {"Warptile", "SplitK", "Sgemm"}),
         ({"split_k": {"constant": "1.25"}}, {"Warptile", "Warptile.dealt"}),
+        ({"sgemm": {"constant": "1.25"}}, {"Warptile", "Warptile.dealt", "SplitK"}),
         ({"shared": {"host": "5"}}, set()),
     ],
 )
 def test_a_change_is_of_its_own_rung_or_of_all(base, tmp_path, changes, same):
     head = built(tmp_path / "another folder with a longer name", **changes)
-    rungs = ["Warptile", "Warptile.dealt", "SplitK", "Naive"]
+    rungs = ["Warptile", "Warptile.dealt", "SplitK", "Sgemm", "Naive"]
     assert same_rungs(base, head, rungs) == same
 
 
 def test_a_build_is_identical_to_itself(base):
     assert same_rungs(base, base, ["Warptile", "Naive"]) == {"Warptile"}
+
+
+def test_a_build_that_does_not_say_what_a_rung_launches_must_be_the_same_as_a_whole(tmp_path):
+    base, head = built(tmp_path / "base"), built(tmp_path / "head", sgemm={"host": "5"})
+    for folder in (base, head):
+        write_stages(folder, stage("12_split_k", "SplitK", chooses_from=None))
+    assert same_rungs(base, base, ["SplitK"]) == {"SplitK"}
+    assert same_rungs(base, head, ["SplitK"]) == set()
 
 
 def test_without_objects_nothing_is_identical(tmp_path):
