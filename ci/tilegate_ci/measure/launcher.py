@@ -154,6 +154,8 @@ class Launcher:
         ]
         if self.configurations:
             command.append(f"--configurations={self.configurations}")
+        if any("." in rung_of(name) for name in names):
+            command.append("--variants")
         return [*command, f"--plant={plant}"] if plant else command
 
     def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Process:

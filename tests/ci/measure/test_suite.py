@@ -1,13 +1,14 @@
 """Which benchmarks are gated: some of every rung, and what bench/gate.csv adds or takes away."""
 
 import json
+from pathlib import Path
 
 import pytest
 from stage_builder import stage
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage
-from tilegate_ci.measure.launcher import check_complete, keys, parse_suite
+from tilegate_ci.measure.launcher import Launcher, check_complete, keys, parse_suite
 from tilegate_ci.model import Process
 
 PAIR = ("Naive/1x2x3", "Naive/4x5x6")
@@ -55,6 +56,15 @@ def test_the_file_adds_any_form_of_a_problem_and_takes_away():
     assert "Any/4096x4096x4096" not in names
     assert names[-2:] == ["Any/64x64x64/TN/batch4", "Late/8x8x8"]
     assert parse_suite("benchmark\n-Any/4096x4096x4096\n", "gate.csv", []) == []
+
+
+def test_a_variant_can_be_gated():
+    command = Launcher().command(Path("bench"), ["Any/4x4x4", "Any.ten/4x4x4"])
+    assert "--variants" in command
+    assert "--benchmark_filter=^(Any/(4x4x4)|Any\\.ten/(4x4x4))(/manual_time)?$" in command
+    assert "--variants" not in Launcher().command(
+        Path("bench"), ["Any/4x4x4", "Any/4x4x4/alpha0.5"]
+    )
 
 
 def test_an_older_file_is_the_whole_suite():
