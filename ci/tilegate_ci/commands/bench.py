@@ -33,10 +33,9 @@ from tilegate_ci.measure import conditions, gate_run
 from tilegate_ci.measure.gate_run import Options, part_of, places_of
 from tilegate_ci.measure.launcher import (
     MIN_TIME_S,
-    filter_of,
     launch,
+    options_of,
     read_suite,
-    shapes_of,
 )
 from tilegate_ci.measure.projects import Tilegate, build_preset
 from tilegate_ci.model import REPOSITORY, RunFile, Session, baseline_path
@@ -126,7 +125,7 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
         how = how or [f"--placements={places}"]
         how.append(f"--benchmark_min_time={MIN_TIME_S:g}")  # as `gate run` measures them
     names = matching(dict.fromkeys(names), arguments.filter)
-    return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}", *how]
+    return [*options_of(names), *how]
 
 
 def names_of(binary: Path) -> list[str]:

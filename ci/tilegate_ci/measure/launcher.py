@@ -103,9 +103,11 @@ def name_of(line: str, where: str = "") -> str:
         raise GateError(f"{where}: {line!r}: {problem}") from problem
 
 
-def shapes_of(names: Iterable[str]) -> str:
-    """A --shapes that has what these benchmarks need."""
-    return ",".join(dict.fromkeys(name.split("/", 1)[1] for name in names))
+def options_of(names: Sequence[str]) -> list[str]:
+    """The options of bench that select these benchmarks."""
+    shapes = ",".join(dict.fromkeys(name.split("/", 1)[1] for name in names))
+    options = [f"--shapes={shapes}", f"--benchmark_filter={filter_of(names)}"]
+    return [*options, *["--variants"] * any("." in rung_of(name) for name in names)]
 
 
 def filter_of(names: Iterable[str]) -> str:
@@ -146,16 +148,13 @@ class Launcher:
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
         command = [
             str(binary),
-            f"--shapes={shapes_of(names)}",
-            f"--benchmark_filter={filter_of(names)}",
+            *options_of(names),
             f"--benchmark_min_time={self.min_time_s:g}",
             f"--seed={self.seed}",
             f"--placements={self.placements}",
         ]
         if self.configurations:
             command.append(f"--configurations={self.configurations}")
-        if any("." in rung_of(name) for name in names):
-            command.append("--variants")
         return [*command, f"--plant={plant}"] if plant else command
 
     def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Process:
