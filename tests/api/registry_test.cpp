@@ -49,6 +49,29 @@ TEST(Catalogue, VariantsAreNamedAfterTheirRung) {
   }
 }
 
+// A configuration of Sgemm is "StreamK:128x128x16s2". ci/gate measures Sgemm again where the
+// library of StreamK has changed.
+TEST(Catalogue, ChoicesAreOfTheLibrariesThatTheEntryNames) {
+  int others = 0;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (entry.stage->candidates == nullptr) continue;
+    const std::string named = ' ' + std::string(entry.chooses_from) + ' ';
+    Problem problem = Problem::dense({1024, 1024, 1024});
+    problem.math = Math::fp32_split;
+    for (const Candidate& candidate : entry.stage->candidates(problem, device::current())) {
+      const std::string& configuration = candidate.choice.configuration;
+      const std::string rung = configuration.substr(0, configuration.find(':'));
+      for (const CatalogueEntry& other : catalogue()) {
+        if (other.stage->name != rung) continue;
+        ++others;
+        const std::string library(other.library);
+        EXPECT_NE(named.find(' ' + library + ' '), std::string::npos) << configuration;
+      }
+    }
+  }
+  EXPECT_GT(others, 5);
+}
+
 TEST(Catalogue, DescriptorsAreComplete) {
   for (const Stage* stage : catalogue_stages()) {
     EXPECT_FALSE(stage->idea.empty()) << stage->name;

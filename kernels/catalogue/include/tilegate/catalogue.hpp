@@ -16,11 +16,11 @@ struct CatalogueEntry {
   std::span<const Stage* const> variants;
   std::string_view folder;   // relative to the repository; absolute for a folder outside it
   std::string_view library;  // the CMake target
-  // CMake targets of the stages whose kernels it launches too, separated by spaces.
-  std::string_view chooses_from;
   std::string_view sources;  // of `folder`, separated by spaces
   bool yardstick;            // reference of the ladder, not a rung
   bool external;             // from TILEGATE_EXTRA_STAGES
+  // CMake targets of the stages whose kernels it launches too, separated by spaces.
+  std::string_view chooses_from = {};
 };
 
 // The ladder in order, then external rungs, then the yardstick Cublas.
