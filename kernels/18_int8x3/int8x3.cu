@@ -89,6 +89,10 @@ Status Prepared::enqueue(const float* from, Stream stream) const {
   return enqueue_checksum(*this, from, false, stream);
 }
 
+Status Prepared::enqueue_check(const float* from, Stream stream) const {
+  return bytes() == 0 ? Status() : enqueue_checksum(*this, from, true, stream);
+}
+
 std::vector<Candidate> Prepared::candidates(const Problem& product) const {
   if (bytes() == 0 || !check_size(product).ok()) return {};
   Fp32Candidates fp32;

@@ -14,12 +14,14 @@ struct Prepared {
   Problem problem;
   Operand operand = Operand::kB;
   Device device;
-  bool is_checked = false;  // launches compare checksums
+  bool is_checked = false;  // keeps a checksum
   std::byte* memory = nullptr;
 
   // Of device memory, 16-byte aligned; 0 where Int8x3 would not split it.
   std::size_t bytes() const;
   Status enqueue(const float* from, Stream stream) const;
+  // Compares the checksums, if it is checked. Where they differ, the device stops.
+  Status enqueue_check(const float* from, Stream stream) const;
   // Configurations of a product with it. They need the floats of both operands, for FP32.
   std::vector<Candidate> candidates(const Problem& product) const;
 };

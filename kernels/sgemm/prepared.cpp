@@ -90,34 +90,41 @@ Plan PreparedOperand::plan(const Problem& problem, std::string_view configuratio
   in_fp32.math = Math::fp32;
   const bool is_of_digits = configuration.starts_with(kPrefix);
   plan = sgemm::stage.plan(in_fp32, device_, is_of_digits ? "" : configuration, workspace_limit);
-  if (!plan.ok() || problem.is_empty() || (!configuration.empty() && !is_of_digits)) return plan;
+  if (!plan.ok() || problem.is_empty() || !plan.problem().reads_a_and_b()) return plan;
 
-  double seconds = std::numeric_limits<double>::infinity();  // of the plan in FP32
-  if (!is_of_digits) {
+  // What digits have to be faster than: FP32, if `configuration` names neither.
+  double seconds = is_of_digits ? std::numeric_limits<double>::infinity() : 0.0;
+  if (configuration.empty()) {
     for (const Candidate& candidate : sgemm::stage.candidates(plan.problem(), device_)) {
       if (candidate.choice.configuration == plan.configuration()) seconds = candidate.seconds;
     }
   }
-  bool is_found = !is_of_digits;
-  if (plan.problem().reads_a_and_b()) {
-    const int8x3::Prepared prepared{problem_, operand_, device_, is_checked_, memory_};
-    for (Candidate& candidate : prepared.candidates(plan.problem())) {
-      Choice& choice = candidate.choice;
-      choice.configuration = std::string(kPrefix) + choice.configuration;
-      if (choice.workspace_bytes > workspace_limit || candidate.seconds >= seconds ||
-          (is_of_digits && choice.configuration != configuration)) {
-        continue;
-      }
-      is_found = true;
-      seconds = candidate.seconds;
-      plan.choice_ = std::move(choice);
-      plan.stage_ = "PreparedOperand";
+  bool takes_digits = false;
+  const int8x3::Prepared prepared{problem_, operand_, device_, is_checked_, memory_};
+  for (Candidate& candidate : prepared.candidates(plan.problem())) {
+    Choice& choice = candidate.choice;
+    choice.configuration = std::string(kPrefix) + choice.configuration;
+    if (choice.workspace_bytes > workspace_limit || candidate.seconds >= seconds ||
+        (is_of_digits && choice.configuration != configuration)) {
+      continue;
     }
+    takes_digits = true;
+    seconds = candidate.seconds;
+    plan.choice_ = std::move(choice);
+    plan.stage_ = "PreparedOperand";
   }
-  if (!is_found) {
+  if (is_of_digits && !takes_digits) {
     plan.choice_ = {.status =
                         Status::unsupported("PreparedOperand has no configuration '" +
                                             std::string(configuration) + "' for this problem")};
+  }
+  if (is_checked_) {
+    plan.choice_.enqueue = [prepared, multiply = std::move(plan.choice_.enqueue)](
+                               const KernelArgs& args, Stream stream) {
+      const float* const from = prepared.operand == Operand::kA ? args.a : args.b;
+      Status status = prepared.enqueue_check(from, stream);
+      return status.ok() ? multiply(args, stream) : status;
+    };
   }
   return plan;
 }
