@@ -17,13 +17,20 @@ namespace tilegate::int8x3 {
 
 constexpr unsigned kCopyThreads = 256;
 
-// Copies widths, a vector per group of rows.
-inline __global__ void copy_widths(const float* from, float* to, std::int64_t groups) {
+// Widths to copy, a vector per group of rows.
+struct WidthsToCopy {
+  const float* from = nullptr;
+  float* to = nullptr;
+  std::int64_t groups = 0;
+};
+
+inline __global__ void copy_widths(WidthsToCopy widths) {
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  const std::int64_t at = (std::int64_t{blockIdx.x} * kCopyThreads + threadIdx.x) * kNumWidths;
-  if (at < groups * kNumWidths)
-    device::store_vector(to + at, device::load_vector<float4>(from + at));
+  const std::int64_t group = std::int64_t{blockIdx.x} * kCopyThreads + threadIdx.x;
+  if (group >= widths.groups) return;
+  const auto of_group = device::load_vector<float4>(widths.from + group * kNumWidths);
+  device::store_vector(widths.to + group * kNumWidths, of_group);
 }
 
 // A checksum of an operand has a word per thread of the grid. A thread's word changes with each
@@ -130,15 +137,18 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
   const std::size_t widths =
       launches.workspace.widths +
       sizeof(float) * kNumWidths * static_cast<std::size_t>(of_a ? 0 : launches.a.num_groups());
-  const auto* const from = reinterpret_cast<const float*>(memory + layout.workspace.widths);
-  choice.enqueue = [=, groups = layout.groups, overlaps = !config.by_warps,
-                    multiply = std::move(choice.enqueue)](const KernelArgs& args, Stream stream) {
-    auto* const to = static_cast<std::byte*>(args.workspace) + widths;
+  WidthsToCopy from;
+  from.from = reinterpret_cast<const float*>(memory + layout.workspace.widths);
+  from.groups = layout.groups;
+  choice.enqueue = [=, overlaps = !config.by_warps, multiply = std::move(choice.enqueue)](
+                       const KernelArgs& args, Stream stream) {
+    WidthsToCopy copy = from;
+    copy.to = reinterpret_cast<float*>(static_cast<std::byte*>(args.workspace) + widths);
     Status status = device::launch({.kernel = "copy widths",
-                                    .blocks = ceil_div(groups, std::int64_t{kCopyThreads}),
+                                    .blocks = ceil_div(copy.groups, std::int64_t{kCopyThreads}),
                                     .threads_x = kCopyThreads,
                                     .overlaps_previous = overlaps},
-                                   stream, copy_widths, from, reinterpret_cast<float*>(to), groups);
+                                   stream, copy_widths, copy);
     return status.ok() ? multiply(args, stream) : status;
   };
   return {choice, call_seconds(config, launches, product) + kCopyWidths};

@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "Prepared:";
 
-const char* name_of(Operand operand) { return kOperandNames[static_cast<std::size_t>(operand)]; }
-
 // "70x300, ld 304, transposed"
 std::string describe(const Problem& problem, Operand operand) {
   const auto [rows, cols] = problem.extent(operand);
@@ -63,7 +61,6 @@ Status PreparedOperand::prepare(const float* from, void* memory, std::size_t mem
     }
     const int8x3::Prepared prepared{problem_, operand_, device_, is_checked_,
                                     static_cast<std::byte*>(memory)};
-    if (Status s = sgemm::stage.prepare(); !s.ok()) return s;
     if (Status s = prepared.enqueue(from, stream); !s.ok()) return s;
     memory_ = prepared.memory;
   }
@@ -73,7 +70,7 @@ Status PreparedOperand::prepare(const float* from, void* memory, std::size_t mem
 
 Status PreparedOperand::check(const Problem& problem) const {
   if (!status_.ok()) return status_;
-  const std::string name = name_of(operand_);
+  const std::string name = kOperandNames[static_cast<std::size_t>(operand_)];
   if (!is_prepared_) return Status::invalid_argument(name, name + " has not been prepared");
   if (problem.batch != 1) return Status::unsupported("prepared operands have no batch");
   const std::string has = describe(problem, operand_), prepared = describe(problem_, operand_);

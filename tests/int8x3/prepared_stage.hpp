@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <tilegate/int8x3.hpp>
 #include <tilegate/prepared.hpp>
 #include <tilegate/stage.hpp>
 
@@ -48,7 +49,8 @@ constexpr Stage prepared_stage() {
           .requirements = {.compute_capability = 75},
           .math = Math::fp32_split,
           .takes_transposed = true,
-          .candidates = prepared_candidates<kOperand>};
+          .candidates = prepared_candidates<kOperand>,
+          .setup = [] { return stage.prepare(); }};
 }
 
 inline constexpr Stage kPreparedA = prepared_stage<Operand::kA>(),

@@ -126,8 +126,10 @@ inline __device__ void launch_dependents() {
 }
 
 // CUDA reports cudaErrorAssert from now on, and prints the message.
-inline __device__ void fail(const char* message) {
+inline __device__ void fail([[maybe_unused]] const char* message) {
+#if defined(__CUDA_ARCH__)
   __assert_fail(message, __FILE__, __LINE__, __func__);
+#endif
 }
 
 // c[j] += a·b[j], for j in either direction.
