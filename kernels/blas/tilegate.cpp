@@ -453,6 +453,7 @@ tilegate_status tilegate_prepare(tilegate_handle handle, tilegate_order order,
     ToPrepare described;
     Status status = describe(order, operand, op, extent, k, from, ld, is_checked, &described);
     if (!status.ok()) return status;
+    if (Status s = context.plans.prepare(); !s.ok()) return s;
     auto made = std::make_unique<tilegate_prepared_operand>(described.operand);
     status = made->operand.prepare(from, memory, bytes, context.stream);
     if (status.ok()) *prepared = made.release();

@@ -121,7 +121,10 @@ struct Weights {
         memory(prepared.bytes() / sizeof(std::int32_t)) {
     EXPECT_TRUE(is_ok(prepare()));
   }
-  Status prepare() { return prepared.prepare(b.data(), memory.data(), prepared.bytes()); }
+  Status prepare() {
+    EXPECT_TRUE(is_ok(sgemm::stage.prepare()));
+    return prepared.prepare(b.data(), memory.data(), prepared.bytes());
+  }
 
   // The product with other rows of A.
   Status multiply(const Operation& of, const std::string& configuration, std::vector<float>* c) {

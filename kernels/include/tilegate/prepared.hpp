@@ -3,7 +3,8 @@
 //   const Problem problem = Problem::dense({m, n, k}, Op::kN, Op::kT);
 //   PreparedOperand weights(problem, Operand::kB);
 //   const device::Buffer memory(weights.bytes());
-//   Status status = weights.prepare(b, memory.data(), memory.size(), stream);
+//   Status status = sgemm::stage.prepare();
+//   status = weights.prepare(b, memory.data(), memory.size(), stream);
 //   const Plan plan = weights.plan(problem);  // the same for any other M
 //   status = plan.launch({.a = a, .b = b, .c = c, .workspace = …}, stream);
 //
@@ -49,7 +50,8 @@ class PreparedOperand {
   std::size_t bytes() const { return bytes_; }
 
   // Enqueues the split of the operand at `from` into `memory`, on the device, which must be
-  // current. Does not allocate device memory or synchronise.
+  // current. Does not allocate device memory or synchronise. Call sgemm::stage.prepare() once per
+  // device before.
   Status prepare(const float* from, void* memory, std::size_t memory_bytes,
                  Stream stream = nullptr);
 
