@@ -449,7 +449,8 @@ tilegate_status tilegate_prepare(tilegate_handle handle, tilegate_order order,
                                  int64_t k, const float* from, int64_t ld, int is_checked,
                                  void* memory, size_t bytes, tilegate_prepared* prepared) {
   return guarded(handle, [&](tilegate_context& context) -> Status {
-    if (Status s = check_not_null("prepared", prepared); !s.ok()) return s;
+    if (Status s = check_not_null("prepared", static_cast<const void*>(prepared)); !s.ok())
+      return s;
     ToPrepare described;
     Status status = describe(order, operand, op, extent, k, from, ld, is_checked, &described);
     if (!status.ok()) return status;

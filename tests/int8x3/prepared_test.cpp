@@ -75,6 +75,16 @@ TEST_F(Int8Prepared, DecidesAsInt8x3Does) {
   }
 }
 
+// More statistics than a block of copy_widths has threads, the last of a whole chunk.
+TEST_F(Int8Prepared, DecidesByEachOfManyRows) {
+  Operation rows(Problem::dense({3200, 1, 128}));
+  rows.a.back() = 0x1p61F;
+  EXPECT_EQ(run(kPreparedA, rows, "128x64").decision, 32);
+  Operation cols(Problem::dense({1, 3200, 128}, Op::kN, Op::kT));
+  cols.b.back() = 0x1p61F;
+  EXPECT_EQ(run(kPreparedB, cols, "128x64").decision, 32);
+}
+
 // Ten products need no 90 µs, because the tails are prepared, too.
 TEST_F(Int8Prepared, TakesTenProductsInSmallCalls) {
   for (const Op op : {Op::kN, Op::kT}) {
@@ -160,22 +170,21 @@ TEST_F(Int8Prepared, ServesAnyNumberOfRows) {
   }
 }
 
-// Few rows are as fast in FP32, which reads B once; more rows are not.
-TEST(Int8PreparedPlan, TakesTheFasterOfDigitsAndFp32) {
-  Device h200{.ordinal = device::current().ordinal,
-              .is_cuda = true,
-              .name = "NVIDIA H200",
-              .compute_capability = 90,
-              .multiprocessors = 132};
-  const Prepared weights{Problem::dense({1, 4096, 4096}), Operand::kB, h200};
-  const auto seconds = [&](std::int64_t m) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const Candidate& c : weights.candidates(Problem::dense({m, 4096, 4096}))) {
-      least = std::min(least, c.seconds);
-    }
-    return least;
-  };
-  EXPECT_LT(seconds(64), 50e-6);
+TEST_F(Int8Prepared, TakesTheFasterOfDigitsAndFp32) {
+  Device h200 = device::current();
+  h200.is_cuda = true;
+  h200.name = "NVIDIA H200";
+  h200.compute_capability = 90;
+  h200.multiprocessors = 132;
+  const Problem problem = Problem::dense({1, 2048, 512});
+  PreparedOperand weights(problem, Operand::kB, h200);
+  const DeviceArray<float> b(2048 * 512);
+  const DeviceArray<std::int32_t> memory(weights.bytes() / sizeof(std::int32_t));
+  EXPECT_TRUE(is_ok(sgemm::stage.prepare()));
+  EXPECT_TRUE(is_ok(weights.prepare(b.data(), memory.data(), weights.bytes())));
+  EXPECT_EQ(weights.plan(problem).configuration(),
+            sgemm::stage.plan(problem, h200).configuration());
+  EXPECT_EQ(weights.plan(Problem::dense({256, 2048, 512})).configuration(), "Prepared:128x64");
 }
 
 TEST_F(Int8Prepared, IsOfNoUseForSmallK) {
@@ -268,9 +277,15 @@ TEST_F(Int8Prepared, KeepsToItsDevice) {
                    " is current");
 }
 
-TEST_F(Int8Prepared, TakesWorkspaceLimits) {
-  const Weights weights(Problem::dense({64, 72, 260}));
-  const Plan plan = weights.prepared.plan(Problem::dense({64, 72, 260}), {}, 0);
+TEST_F(Int8Prepared, ObeysWorkspaceLimits) {
+  const Problem problem = Problem::dense({64, 72, 260});
+  const Weights weights(problem);
+  const std::string name = "Prepared:128x64";
+  const std::size_t bytes = weights.prepared.plan(problem, name).workspace_bytes();
+  EXPECT_GT(bytes, 0U);
+  EXPECT_TRUE(is_ok(weights.prepared.plan(problem, name, bytes).status()));
+  EXPECT_EQ(weights.prepared.plan(problem, name, bytes - 1).status().code(), kUnsupported);
+  const Plan plan = weights.prepared.plan(problem, {}, 0);
   EXPECT_TRUE(is_ok(plan.status()));
   EXPECT_EQ(plan.workspace_bytes(), 0U);
 }
