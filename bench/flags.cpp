@@ -112,6 +112,8 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
       flags.variants = true;
     } else if (arg == "--alone") {
       flags.alone = true;
+    } else if (arg == "--prepared") {
+      flags.prepared = true;
     } else if (const auto configurations = value_of(arg, "--configurations")) {
       flags.configurations = parse_count("--configurations", *configurations);
     } else if (const auto placements = value_of(arg, "--placements")) {
@@ -148,6 +150,9 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
   if (flags.choose_yardstick && (flags.alone || !flags.yardstick.empty())) {
     throw UsageError("--choose-yardstick times beside cublasSgemm: not --alone, no --yardstick");
   }
+  if (flags.prepared && flags.cold) {
+    throw UsageError("--prepared: not with --cold, as all copies of B would share its digits");
+  }
   pass_on_min_time(flags, min_time);
   return flags;
 }
@@ -167,6 +172,8 @@ A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
   --variants                the variants of each rung for comparison too, as <Rung>.<variant>
   --alone                   without cuBLAS in between: with --benchmark_min_time=4, how fast a rung
                             stays where power is the limit
+  --prepared                Prepared/<problem> too: B is prepared before (tilegate/prepared.hpp), in
+                            prepare_us
   --choose-yardstick=FILE   instead of rungs, times up to 24 algorithms of cublasLt's heuristics for
                             FP32 on each problem, in turn with cublasSgemm; samples go to FILE
   --yardstick=best:FILE     against the fastest of those, or cublasSgemm, as another process chose;

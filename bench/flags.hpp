@@ -24,6 +24,7 @@ struct Flags {
   bool cold = false;
   bool variants = false;   // also run the variants of each rung
   bool alone = false;      // without the yardstick
+  bool prepared = false;   // also with a prepared B
   int configurations = 0;  // also run so many configurations of each stage, the fastest first
   int placements = 1;      // of a benchmark's operands
   std::uint64_t seed = 1;

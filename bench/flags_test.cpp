@@ -26,6 +26,7 @@ TEST(Flags, DefaultsApply) {
   EXPECT_FALSE(flags.cold);
   EXPECT_FALSE(flags.variants);
   EXPECT_FALSE(flags.alone);
+  EXPECT_FALSE(flags.prepared);
   EXPECT_FALSE(flags.help);
   EXPECT_FALSE(flags.list);
   EXPECT_EQ(flags.placements, 1);

@@ -20,6 +20,7 @@
 #include "errors.hpp"
 #include "flags.hpp"
 #include "platform.hpp"
+#include "prepared.hpp"
 #include "runner.hpp"
 #include "shapes.hpp"
 #include "yardstick.hpp"
@@ -80,8 +81,8 @@ std::vector<NamedProblem> chosen_algorithms(const Problem& problem) {
 }
 
 void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, const Flags& flags) {
-  const auto stages =
-      flags.choose_yardstick ? std::vector{cublas_lt()} : chosen_stages(flags.variants);
+  auto stages = flags.choose_yardstick ? std::vector{cublas_lt()} : chosen_stages(flags.variants);
+  if (flags.prepared) stages.push_back(&prepared_b());
   for (const Stage* stage : stages) {
     if (!obstacle(*stage, runner != nullptr).empty()) continue;
     std::string not_taken;

@@ -131,13 +131,18 @@ std::size_t Runner::places(const Problem& problem, const Batch& rung) const {
 Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) {
   const Problem& problem = named.problem;
   check(stage.prepare());
-  Prepared prepared{.name = benchmark_name(named, settings_.cold),
-                    .work = {problem, stage.plan(problem, device::current(), named.configuration,
-                                                 settings_.workspace_limit)},
-                    .placements = {},
-                    .planted_percent = {},
-                    .exact_counters = {},
-                    .kernels = {}};
+  std::optional<PreparedB> b;
+  if (&stage == &prepared_b()) b.emplace(problem);
+  const std::size_t limit = settings_.workspace_limit;
+  Prepared prepared{
+      .name = benchmark_name(named, settings_.cold),
+      .work = {problem, b ? b->plan(problem, named.configuration, limit)
+                          : stage.plan(problem, device::current(), named.configuration, limit)},
+      .placements = {},
+      .planted_percent = {},
+      .counters = {},
+      .kernels = {},
+      .b = std::move(b)};
   const Workload& work = prepared.work;
   check(work.plan.status());
   const std::optional<Plan> against = plan_yardstick(problem);
@@ -146,13 +151,20 @@ Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) 
     return Memory(problem, work.plan, against ? &*against : nullptr, copies);
   };
   Memory memory = lay_out();
+  const auto fill = [&](verifier::Inputs inputs) {
+    memory.fill(inputs, settings_.seed);
+    if (prepared.b) prepared.b->prepare(memory);
+  };
   // Before the timed inputs, integers: each sum is exact, so that a single dropped term shows,
   // which the error bound of a long sum would hide.
   if (is_exact(problem.alpha) && is_exact(problem.beta)) {
-    memory.fill(verifier::Inputs::kIntegers, settings_.seed);
+    fill(verifier::Inputs::kIntegers);
     checks_.launch_and_verify(work, memory, verifier::Inputs::kIntegers);
   }
-  memory.fill(verifier::Inputs::kUniform, settings_.seed);
+  fill(verifier::Inputs::kUniform);
+  if (prepared.b) {
+    prepared.counters = {{"prepare_us", 1e6 * prepared.b->prepare_s(memory)}};
+  }
   std::vector<Placement>& placements = prepared.placements;
   Batch rung = record(work.plan, memory.rung());
   std::optional<Batch> other;
@@ -165,11 +177,13 @@ Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) 
     placement.spacer = std::move(spacer);
     placements.push_back(std::move(placement));
   }
-  if (settings_.workspace_limit == kNoWorkspaceLimit) {  // they are of plans without one
-    prepared.exact_counters = exact_counters(named);
+  if (!prepared.b && limit == kNoWorkspaceLimit) {  // they are of plans without one
+    prepared.counters = exact_counters(named);
   }
   if (!named.configuration.empty() && &stage != cublas_lt()) {  // a library hides its kernels
     prepared.kernels = kernel_symbols(work.plan, placements.front().memory.rung().front());
+  } else if (prepared.b) {
+    prepared.kernels = work.plan.configuration();
   }
   if (settings_.plant && settings_.plant->rung == stage.name) plant(prepared);
   return prepared;
@@ -230,7 +244,7 @@ void Runner::plant(Prepared& prepared) const {
 void Runner::report(benchmark::State& state, const Samples& samples) const {
   report_speed(state, samples, current_->work.problem, settings_.peak_gflops);
   state.counters["verified"] = 1.0;
-  for (const auto& [name, value] : current_->exact_counters) state.counters[name] = value;
+  for (const auto& [name, value] : current_->counters) state.counters[name] = value;
   if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;
   if (!current_->kernels.empty()) state.SetLabel(current_->kernels);
   if (settings_.samples != nullptr) write_samples(*settings_.samples, current_->name, samples);

@@ -17,6 +17,7 @@
 #include "flags.hpp"
 #include "memory.hpp"
 #include "platform.hpp"
+#include "prepared.hpp"
 #include "samples.hpp"
 #include "yardstick.hpp"
 
@@ -59,9 +60,11 @@ class Runner {
     std::string name;  // the benchmark's
     Workload work;
     std::vector<Placement> placements;
-    std::optional<double> planted_percent;  // injected slow-down of the rung
-    std::vector<std::pair<std::string, double>> exact_counters;
-    std::string kernels;  // symbols of the kernels, if a configuration was requested
+    std::optional<double> planted_percent;                 // injected slow-down of the rung
+    std::vector<std::pair<std::string, double>> counters;  // exact ones; of a prepared B its time
+    std::string kernels;  // symbols of the kernels, if a configuration was requested; of a prepared
+                          // B the configuration
+    std::optional<PreparedB> b;  // whose digits the plan reads
   };
 
   void measure(benchmark::State& state, const Stage& stage, const NamedProblem& named);

@@ -90,6 +90,10 @@ tilegate_bench_test(workspace_limit_is_obeyed 1
   --benchmark_filter=Int8x3 --shapes=8x8x128 --workspace-limit=5)
 tilegate_bench_test(computes_in_panels 0 "Int8x3/8x160x130/manual_time .*verified=1" DEVICE
   --benchmark_filter=^Int8x3/ --shapes=8x160x130 --workspace-limit=130000)
+tilegate_bench_test(prepares_b 0
+  "Prepared/64x256x512/NT/manual_time .*prepare_us=[0-9].*verified=1 [A-Z][A-Za-z]+:[0-9a-z]+" DEVICE
+  --benchmark_filter=^Prepared/ --shapes=64x256x512/NT --prepared)
+tilegate_bench_test(prepares_no_copies 2 "--prepared: not with --cold" --prepared --cold)
 tilegate_bench_test(unknown_yardstick 2 "--yardstick: 'fastest' is neither cublas nor best:FILE"
   --yardstick=fastest)
 tilegate_bench_test(unreadable_yardstick 2 "--yardstick: cannot read no/such.csv"

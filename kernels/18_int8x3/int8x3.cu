@@ -1,6 +1,8 @@
-// The stage Int8x3, and its GEMM on given digits; the plan is in plan.hpp and panels.hpp.
+// The stage Int8x3, its GEMM on given digits, and prepared operands; the plan is in plan.hpp and
+// panels.hpp.
 #include "given.hpp"
 #include "panels.hpp"
+#include "prepared.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -45,6 +47,62 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     };
   }
   return best;
+}
+
+std::size_t Prepared::bytes() const {
+  const bool is_split = problem.shape.k >= kLeastK && split_extent(problem, operand) > 0 &&
+                        check_device(stage.requirements, device).ok() &&
+                        check_size(alone(problem, operand)).ok();
+  return is_split ? PreparedLayout(*this).bytes : 0;
+}
+
+Status Prepared::enqueue(const float* from, Stream stream) const {
+  const PreparedLayout layout(*this);
+  const bool of_a = operand == Operand::kA;
+  const Job job = split_job(problem, operand, layout.planes, layout.workspace.split.rows);
+  Job none;  // no groups; split kernels read K from the first job
+  none.planes = Planes(0, problem.shape.k, 0);
+  Launches launches{layout.workspace, of_a ? job : none, of_a ? none : job, {}};
+  launches.splits_a = of_a;
+  launches.splits_b = !of_a;
+  launches.split_blocks = layout.workspace.split.blocks(layout.groups, device.multiprocessors);
+  const KernelArgs args{.shape = problem.shape,
+                        .a = of_a ? from : nullptr,
+                        .lda = problem.lda,
+                        .b = of_a ? nullptr : from,
+                        .ldb = problem.ldb,
+                        .workspace = memory};
+  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
+  if (has_warpgroups(device)) {
+    // `refine` writes the tails where the decision is ten products: always, unless a row cannot be
+    // scaled. Then every call is in FP32.
+    GemmParams& params = launches.params;
+    params.allows_ten = true;
+    params.least = Path::kTen;
+    params.summed = std::numeric_limits<float>::infinity();
+    (of_a ? params.widths.of_a : params.widths.of_b) = static_cast<unsigned>(layout.groups);
+    (of_a ? launches.workspace.tails_a : launches.workspace.tails_b) = layout.tails;
+    (of_a ? launches.refine_a : launches.refine_b) = refine_job(problem, operand, layout.planes);
+    launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
+    if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
+  }
+  return enqueue_checksum(*this, from, false, stream);
+}
+
+Status Prepared::enqueue_check(const float* from, Stream stream) const {
+  return bytes() == 0 ? Status() : enqueue_checksum(*this, from, true, stream);
+}
+
+std::vector<Candidate> Prepared::candidates(const Problem& product) const {
+  if (bytes() == 0 || !check_size(product).ok()) return {};
+  Fp32Candidates fp32;
+  if (has_warpgroups(device)) fp32 = Fp32Candidates::of(product, device);
+  std::vector<Candidate> all;
+  for (const GemmConfig& config : kGemmConfigs) {
+    if (!can_run(config, device, Path::kSix, product.shape.k)) continue;
+    all.push_back(prepared_candidate(config, *this, product, fp32));
+  }
+  return all;
 }
 
 }  // namespace tilegate::int8x3

@@ -139,7 +139,7 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
       }
     }
   }
-  seconds += split_seconds(problem, kSplitSeconds, static_cast<double>(panels),
+  seconds += split_seconds(problem, kSplitSeconds, static_cast<double>(panels), 1.0,
                            panels_n > 1 ? static_cast<double>(panels_m) : 1.0);
   const std::string products =
       problem.batch > 1 ? std::to_string(largest.products) + "x" : std::string();

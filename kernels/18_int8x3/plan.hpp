@@ -213,21 +213,25 @@ struct Launches {
   Job refine_a{}, refine_b{};                 // where ten products are allowed
   std::int64_t refine_blocks = 0, outlier_blocks = 0;
   std::optional<Choice> fp32{};           // in launches of its own
-  bool splits_a = true, splits_b = true;  // false: the workspace has the operand's digits
+  bool splits_a = true, splits_b = true;  // false: the operand's digits are there
   bool adds_to_c = false;                 // another panel along K precedes
 };
 
-// The parameters of the GEMM with addresses.
+// The parameters of the GEMM with addresses. Those of a prepared operand (prepared.cuh) are known.
 inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(workspace);
   GemmParams params = launches.params;
-  params.planes_a = base + where.planes_a;
-  params.planes_b = base + where.planes_b;
-  params.tails_a = base + where.tails_a;
-  params.tails_b = base + where.tails_b;
-  params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
-  params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
+  if (params.planes_a == nullptr) {
+    params.planes_a = base + where.planes_a;
+    params.tails_a = base + where.tails_a;
+    params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
+  }
+  if (params.planes_b == nullptr) {
+    params.planes_b = base + where.planes_b;
+    params.tails_b = base + where.tails_b;
+    params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
+  }
   params.widths.widths = reinterpret_cast<float*>(base + where.widths);
   params.kept.widths = reinterpret_cast<float*>(base + where.kept_widths);
   params.partials = base + where.partials;
@@ -311,8 +315,8 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
   b.kept_widths = a.kept_widths + kNumWidths * launches.refine_a.num_groups();
   const auto slices = [](const Job& job) {
     const int block_k = job.along_k ? RowsAlongK::kBlockK : RowsAcrossK::kBlockK;
-    return Divisor(
-        static_cast<std::uint32_t>(ceil_div(job.planes.chunks_k * kChunkK, std::int64_t{block_k})));
+    const std::int64_t all_k = std::max<std::int64_t>(job.planes.chunks_k * kChunkK, 1);
+    return Divisor(static_cast<std::uint32_t>(ceil_div(all_k, std::int64_t{block_k})));
   };
   const RefineJobs jobs{.job = {launches.refine_a, launches.refine_b},
                         .pointers = {a, b},
@@ -487,6 +491,14 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
          (params.allows_ten ? kRefine : 0.0) + (params.allows_outliers ? kAddOutliers : 0.0);
 }
 
+// The same with the split kernel.
+inline double call_seconds(const GemmConfig& config, const Launches& launches,
+                           const Problem& problem) {
+  return gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds, 1.0,
+                                                                 launches.splits_a ? 1.0 : 0.0,
+                                                                 launches.splits_b ? 1.0 : 0.0);
+}
+
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
 // Each gets at least 16 chunks. At most 8 share a tile, because one of them adds all partial sums.
 constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
@@ -539,6 +551,12 @@ struct Fp32Candidates {
   }
 };
 
+// The operand's job of `refine`.
+inline Job refine_job(const Problem& problem, Operand operand, const Planes& planes) {
+  return split_job(problem, operand, planes,
+                   is_along_k(problem, operand) ? RowsAlongK::kRows : RowsAcrossK::kRows);
+}
+
 // Where the workspace has room for the tails.
 inline void allow_ten(const Problem& problem, const Device& device, std::size_t workspace_limit,
                       Launches& launches) {
@@ -547,11 +565,8 @@ inline void allow_ten(const Problem& problem, const Device& device, std::size_t 
   if (workspace.bytes > workspace_limit) return;
   launches.workspace = workspace;
   launches.params.allows_ten = true;
-  const auto rows = [&](Operand operand) {
-    return is_along_k(problem, operand) ? RowsAlongK::kRows : RowsAcrossK::kRows;
-  };
-  launches.refine_a = split_job(problem, Operand::kA, launches.workspace.a, rows(Operand::kA));
-  launches.refine_b = split_job(problem, Operand::kB, launches.workspace.b, rows(Operand::kB));
+  launches.refine_a = refine_job(problem, Operand::kA, launches.workspace.a);
+  launches.refine_b = refine_job(problem, Operand::kB, launches.workspace.b);
   launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
 }
 
@@ -565,15 +580,24 @@ inline void allow_outliers(const Device& device, Launches& launches) {
   launches.outlier_blocks = std::int64_t{kStripBlocksPerSm} * device.multiprocessors;
 }
 
-// One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
+inline bool is_exact_with_ten(const GemmConfig& config, std::int64_t k) {
+  return !config.stream_k || k <= max_exact_k(true);
+}
+
+// One configuration for one problem: workspace, split kernel, GEMM parameters, grids. `prepared`:
+// an operand that is not split, and has no tails in the workspace.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
                             Path least, const Workspace& workspace, const Fp32Candidates& fp32 = {},
-                            std::size_t workspace_limit = kNoWorkspaceLimit) {
+                            std::size_t workspace_limit = kNoWorkspaceLimit,
+                            std::optional<Operand> prepared = {}) {
   const int rows = workspace.split.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
                     split_job(problem, Operand::kB, workspace.b, rows),
                     gemm_params(problem, workspace, config.block_n, config.cluster, least)};
-  const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
+  launches.splits_a = prepared != Operand::kA;
+  launches.splits_b = prepared != Operand::kB;
+  const std::int64_t groups = (launches.splits_a ? launches.a.num_groups() : 0) +
+                              (launches.splits_b ? launches.b.num_groups() : 0);
   launches.split_blocks = workspace.split.blocks(groups, device.multiprocessors);
   const std::int64_t tiles = problem.batch * launches.params.six.count;
   const std::int64_t most =
@@ -598,10 +622,9 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     launches.workspace.add_partials(launches.blocks, splits ? fp32_partials : 0);
   }
   if (config.by_warps) return launches;
-  const double seconds =
-      gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds);
-  const bool is_exact = !config.stream_k || problem.shape.k <= max_exact_k(true);
-  if (is_exact && least != Path::kFp32 && (least == Path::kTen || seconds >= kLeastForTen)) {
+  const double seconds = call_seconds(config, launches, problem);
+  if (is_exact_with_ten(config, problem.shape.k) && !prepared && least != Path::kFp32 &&
+      (least == Path::kTen || seconds >= kLeastForTen)) {
     allow_ten(problem, device, workspace_limit, launches);
   }
   launches.fp32 = fp32.fastest(seconds, launches.workspace.bytes);
@@ -714,37 +737,39 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   return kernels;
 }
 
+inline Choice choice_of(const GemmConfig& config, const Problem& problem, const Launches& launches,
+                        Path least) {
+  return {.configuration = config.name,
+          .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k),
+                                      launches.params.allows_outliers ? kOutlierRoundingChain : 0,
+                                      launches.fp32 ? launches.fp32->rounding_chain : 0}),
+          .operand_error = kOperandError,
+          .workspace_bytes = launches.workspace.bytes,
+          .decides_on_device = true,
+          .enqueue =
+              [launches, multiply = config.enqueue](const KernelArgs& args, Stream stream) {
+                if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
+                if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
+                if (Status s = multiply(launches, args, stream); !s.ok()) return s;
+                if (Status s = enqueue_add_outliers(launches, args, stream); !s.ok()) return s;
+                return enqueue_fp32(launches, args, stream);
+              },
+          .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }};
+}
+
 // `outliers`: they may be set apart in small calls, too.
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least, const Fp32Candidates& fp32, bool outliers) {
   Launches launches = launches_of(config, problem, device, least,
                                   Workspace(problem, device, config.by_warps), fp32);
-  const auto seconds = [&] {
-    return gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds);
-  };
   if (outliers && !launches.params.allows_ten) {
     allow_ten(problem, device, kNoWorkspaceLimit, launches);
   }
-  if (outliers || (launches.params.allows_ten && seconds() >= kLeastForOutliers)) {
+  if (outliers || (launches.params.allows_ten &&
+                   call_seconds(config, launches, problem) >= kLeastForOutliers)) {
     allow_outliers(device, launches);
   }
-  return {{.configuration = config.name,
-           .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k),
-                                       launches.params.allows_outliers ? kOutlierRoundingChain : 0,
-                                       launches.fp32 ? launches.fp32->rounding_chain : 0}),
-           .operand_error = kOperandError,
-           .workspace_bytes = launches.workspace.bytes,
-           .decides_on_device = true,
-           .enqueue =
-               [launches, multiply = config.enqueue](const KernelArgs& args, Stream stream) {
-                 if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
-                 if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
-                 if (Status s = multiply(launches, args, stream); !s.ok()) return s;
-                 if (Status s = enqueue_add_outliers(launches, args, stream); !s.ok()) return s;
-                 return enqueue_fp32(launches, args, stream);
-               },
-           .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},
-          seconds()};
+  return {choice_of(config, problem, launches, least), call_seconds(config, launches, problem)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.

@@ -16,12 +16,17 @@ class PlanCache {
  public:
   // The plan of the problem on the current device, new or cached. Valid until the next call.
   const Plan& find(const Problem& problem, std::size_t workspace_limit) {
-    const Device& device = device::current();
-    const Key key{problem, workspace_limit, device.ordinal};
+    return find(problem, workspace_limit,
+                [&] { return sgemm::stage.plan(problem, device::current(), {}, workspace_limit); });
+  }
+
+  // The same of other plans than Sgemm's; `make` makes a new one.
+  template <typename Make>
+  const Plan& find(const Problem& problem, std::size_t workspace_limit, Make make) {
+    const Key key{problem, workspace_limit, device::current().ordinal};
     if (const auto kept = plans_.find(key); kept != plans_.end()) return kept->second;
     if (plans_.size() >= kMostPlans) plans_.clear();
-    return plans_.emplace(key, sgemm::stage.plan(problem, device, {}, workspace_limit))
-        .first->second;
+    return plans_.emplace(key, make()).first->second;
   }
 
   // Call once per device before the first launch there; may be called again.

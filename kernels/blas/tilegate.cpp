@@ -1,7 +1,9 @@
 // The C API over the stage Sgemm. No C++ exception leaves it.
+#include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 #include <tuple>
@@ -9,6 +11,7 @@
 
 #include <tilegate.h>
 
+#include <tilegate/prepared.hpp>
 #include <tilegate/stage.hpp>
 
 #include "plan_cache.hpp"
@@ -17,6 +20,7 @@ using tilegate::Math;
 using tilegate::Op;
 using tilegate::Operands;
 using tilegate::Plan;
+using tilegate::PreparedOperand;
 using tilegate::Problem;
 using tilegate::Status;
 
@@ -33,6 +37,11 @@ struct tilegate_context {
   std::size_t workspace_bytes = 0, workspace_limit = tilegate::kNoWorkspaceLimit;
   tilegate::PlanCache plans;
   std::string message;
+};
+
+struct tilegate_prepared_operand {
+  PreparedOperand operand;
+  tilegate::PlanCache plans = {};
 };
 
 namespace {
@@ -213,24 +222,36 @@ Status in_words_of(const Call& call, const Status& status) {
   return Status::invalid_argument(swapped(argument), message);
 }
 
-// The handle's plan for the call, new or cached.
-const Plan& plan_of(tilegate_context& context, const Call& call) {
-  return context.plans.find(problem_of(by_rows(call), context.math), context.workspace_limit);
+// The plan for the call, new or cached by the handle or the prepared operand. `prepared`: may be
+// null.
+const Plan& plan_of(tilegate_context& context, const Call& call, tilegate_prepared prepared) {
+  const Problem problem = problem_of(by_rows(call), context.math);
+  const std::size_t limit = context.workspace_limit;
+  if (prepared == nullptr) return context.plans.find(problem, limit);
+  return prepared->plans.find(problem, limit,
+                              [&] { return prepared->operand.plan(problem, {}, limit); });
 }
 
-Status workspace_bytes(tilegate_context& context, const Call& call, std::size_t* bytes) {
-  if (bytes == nullptr) return Status::invalid_argument("bytes", "bytes is a null pointer");
+Status check_not_null(const char* name, const void* pointer) {
+  if (pointer != nullptr) return {};
+  return Status::invalid_argument(name, std::string(name) + " is a null pointer");
+}
+
+Status workspace_bytes(tilegate_context& context, const Call& call, std::size_t* bytes,
+                       tilegate_prepared prepared = nullptr) {
+  if (Status s = check_not_null("bytes", bytes); !s.ok()) return s;
   if (Status s = check(call); !s.ok()) return s;
-  const Plan& plan = plan_of(context, call);
+  const Plan& plan = plan_of(context, call, prepared);
   *bytes = plan.ok() ? plan.workspace_bytes() : 0;
   return in_words_of(call, plan.status());
 }
 
-Status multiply(tilegate_context& context, const Call& call, float* c) {
+Status multiply(tilegate_context& context, const Call& call, float* c,
+                tilegate_prepared prepared = nullptr) {
   if (Status s = check(call); !s.ok()) return s;
   if (Status s = check_pointers(call); !s.ok()) return s;
   if (Status s = context.plans.prepare(); !s.ok()) return s;
-  const Plan& plan = plan_of(context, call);
+  const Plan& plan = plan_of(context, call, prepared);
   const Call rows = by_rows(call);
   const Operands operands{.a = rows.a,
                           .b = rows.b,
@@ -238,6 +259,48 @@ Status multiply(tilegate_context& context, const Call& call, float* c) {
                           .workspace = context.workspace,
                           .workspace_bytes = context.workspace_bytes};
   return in_words_of(call, plan.launch(operands, context.stream));
+}
+
+// An operand to be prepared, as that of a call with one row or column of the other operand.
+struct ToPrepare {
+  Call call;
+  PreparedOperand operand;
+};
+
+Status describe(tilegate_order order, tilegate_operand operand, tilegate_op op, std::int64_t extent,
+                std::int64_t k, const float* from, std::int64_t ld, int is_checked,
+                ToPrepare* described) {
+  if (operand != TILEGATE_OPERAND_A && operand != TILEGATE_OPERAND_B) {
+    return Status::invalid_argument("operand",
+                                    "operand is neither TILEGATE_OPERAND_A nor TILEGATE_OPERAND_B");
+  }
+  const bool is_a = operand == TILEGATE_OPERAND_A;
+  const std::int64_t long_enough = std::max<std::int64_t>({k, extent, 1});
+  Call& call = described->call;
+  call = {.order = order,
+          .op_a = is_a ? op : TILEGATE_NO_TRANS,
+          .op_b = is_a ? TILEGATE_NO_TRANS : op,
+          .m = is_a ? extent : 1,
+          .n = is_a ? 1 : extent,
+          .k = k,
+          .alpha = 1.0F,
+          .a = is_a ? from : nullptr,
+          .lda = is_a ? ld : long_enough,
+          .stride_a = 0,
+          .b = is_a ? nullptr : from,
+          .ldb = is_a ? long_enough : ld,
+          .stride_b = 0,
+          .beta = 0.0F,
+          .c = nullptr,
+          .ldc = long_enough,
+          .stride_c = 0,
+          .batch = 1};
+  if (Status s = check(call); !s.ok()) return s;
+  described->operand = PreparedOperand(
+      problem_of(by_rows(call), Math::fp32_split),
+      is_a == (order == TILEGATE_ROW_MAJOR) ? tilegate::Operand::kA : tilegate::Operand::kB,
+      tilegate::device::current(), is_checked != 0);
+  return in_words_of(call, described->operand.status());
 }
 
 }  // namespace
@@ -365,6 +428,64 @@ tilegate_status tilegate_sgemm_strided_batched_workspace_bytes(
                            {order, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b,
                             beta, c, ldc, stride_c, batch},
                            bytes);
+  });
+}
+
+tilegate_status tilegate_prepare_bytes(tilegate_handle handle, tilegate_order order,
+                                       tilegate_operand operand, tilegate_op op, int64_t extent,
+                                       int64_t k, const float* from, int64_t ld, int is_checked,
+                                       size_t* bytes) {
+  return guarded(handle, [&](tilegate_context& /*context*/) -> Status {
+    if (Status s = check_not_null("bytes", bytes); !s.ok()) return s;
+    ToPrepare described;
+    Status status = describe(order, operand, op, extent, k, from, ld, is_checked, &described);
+    if (status.ok()) *bytes = described.operand.bytes();
+    return status;
+  });
+}
+
+tilegate_status tilegate_prepare(tilegate_handle handle, tilegate_order order,
+                                 tilegate_operand operand, tilegate_op op, int64_t extent,
+                                 int64_t k, const float* from, int64_t ld, int is_checked,
+                                 void* memory, size_t bytes, tilegate_prepared* prepared) {
+  return guarded(handle, [&](tilegate_context& context) -> Status {
+    if (Status s = check_not_null("prepared", static_cast<const void*>(prepared)); !s.ok())
+      return s;
+    ToPrepare described;
+    Status status = describe(order, operand, op, extent, k, from, ld, is_checked, &described);
+    if (!status.ok()) return status;
+    if (Status s = context.plans.prepare(); !s.ok()) return s;
+    auto made = std::make_unique<tilegate_prepared_operand>(described.operand);
+    status = made->operand.prepare(from, memory, bytes, context.stream);
+    if (status.ok()) *prepared = made.release();
+    return in_words_of(described.call, status);
+  });
+}
+
+void tilegate_destroy_prepared(tilegate_prepared prepared) { delete prepared; }
+
+tilegate_status tilegate_sgemm_prepared(tilegate_handle handle, tilegate_prepared prepared,
+                                        tilegate_order order, tilegate_op op_a, tilegate_op op_b,
+                                        int64_t m, int64_t n, int64_t k, float alpha,
+                                        const float* a, int64_t lda, const float* b, int64_t ldb,
+                                        float beta, float* c, int64_t ldc) {
+  return guarded(handle, [&](tilegate_context& context) {
+    if (Status s = check_not_null("prepared", prepared); !s.ok()) return s;
+    return multiply(context,
+                    {order, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1},
+                    c, prepared);
+  });
+}
+
+tilegate_status tilegate_sgemm_prepared_workspace_bytes(
+    tilegate_handle handle, tilegate_prepared prepared, tilegate_order order, tilegate_op op_a,
+    tilegate_op op_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
+    const float* b, int64_t ldb, float beta, const float* c, int64_t ldc, size_t* bytes) {
+  return guarded(handle, [&](tilegate_context& context) {
+    if (Status s = check_not_null("prepared", prepared); !s.ok()) return s;
+    return workspace_bytes(
+        context, {order, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1},
+        bytes, prepared);
   });
 }
 

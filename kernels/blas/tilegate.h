@@ -47,7 +47,12 @@ typedef enum tilegate_op { TILEGATE_NO_TRANS = 111, TILEGATE_TRANS = 112 } tileg
  * is expected to be faster; results are then as accurate as in FP32, but have different bits. */
 typedef enum tilegate_math { TILEGATE_MATH_FP32 = 0, TILEGATE_MATH_FP32_SPLIT = 1 } tilegate_math;
 
+typedef enum tilegate_operand { TILEGATE_OPERAND_A = 0, TILEGATE_OPERAND_B = 1 } tilegate_operand;
+
 typedef struct tilegate_context* tilegate_handle;
+
+/* An operand that does not change, such as the weights of a layer, kept as digits. */
+typedef struct tilegate_prepared_operand* tilegate_prepared;
 
 /* Version of the library: 10000 * major + 100 * minor + patch. */
 int tilegate_version(void);
@@ -107,6 +112,44 @@ tilegate_status tilegate_sgemm_strided_batched_workspace_bytes(
     int64_t n, int64_t k, float alpha, const float* a, int64_t lda, int64_t stride_a,
     const float* b, int64_t ldb, int64_t stride_b, float beta, const float* c, int64_t ldc,
     int64_t stride_c, int64_t batch, size_t* bytes);
+
+/* Prepared operands: products with the same A or B split it once, whatever the math of the handle.
+ * tilegate_prepare_bytes tells the memory, tilegate_prepare splits the operand, and then
+ * tilegate_sgemm_prepared multiplies by it, with any extent of the other operand.
+ *
+ * `extent` is m for A, n for B; messages name the arguments as those of tilegate_sgemm. Prepare the
+ * operand again after it has changed. With `is_checked` not 0, each call compares a checksum of it
+ * with that of tilegate_prepare. Where they differ, the device stops with a message on stderr, as
+ * after a failed assert() in a kernel. One thread at a time may use a prepared operand. */
+
+/* Device memory that tilegate_prepare needs, some 4 bytes per element. It may be 0. */
+tilegate_status tilegate_prepare_bytes(tilegate_handle handle, tilegate_order order,
+                                       tilegate_operand operand, tilegate_op op, int64_t extent,
+                                       int64_t k, const float* from, int64_t ld, int is_checked,
+                                       size_t* bytes);
+
+/* Enqueues the split of the operand at `from` into `memory`: device memory, 16-byte aligned, which
+ * stays the caller's. Products on other streams have to wait for it. */
+tilegate_status tilegate_prepare(tilegate_handle handle, tilegate_order order,
+                                 tilegate_operand operand, tilegate_op op, int64_t extent,
+                                 int64_t k, const float* from, int64_t ld, int is_checked,
+                                 void* memory, size_t bytes, tilegate_prepared* prepared);
+
+/* Null does nothing. Enqueued work needs the memory, not the handle. */
+void tilegate_destroy_prepared(tilegate_prepared prepared);
+
+/* tilegate_sgemm with a prepared A or B. Both operands are arguments, too: the device may decide
+ * for FP32. k, and extent, op and leading dimension of the prepared one, are as they were. */
+tilegate_status tilegate_sgemm_prepared(tilegate_handle handle, tilegate_prepared prepared,
+                                        tilegate_order order, tilegate_op op_a, tilegate_op op_b,
+                                        int64_t m, int64_t n, int64_t k, float alpha,
+                                        const float* a, int64_t lda, const float* b, int64_t ldb,
+                                        float beta, float* c, int64_t ldc);
+
+tilegate_status tilegate_sgemm_prepared_workspace_bytes(
+    tilegate_handle handle, tilegate_prepared prepared, tilegate_order order, tilegate_op op_a,
+    tilegate_op op_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
+    const float* b, int64_t ldb, float beta, const float* c, int64_t ldc, size_t* bytes);
 
 #ifdef __cplusplus
 }

@@ -104,6 +104,11 @@ Status check_pointer(const Problem& problem, Operand operand, const float* data,
 
 }  // namespace
 
+Status check_pointer(const Problem& problem, Operand operand, const float* data) {
+  Address address{};
+  return check_pointer(problem, operand, data, &address);
+}
+
 Status check_device(const Requirements& requirements, const Device& device) {
   if (!device.is_cuda && !requirements.not_on_simt.empty()) {
     return Status::unsupported(std::string(requirements.not_on_simt));

@@ -12,6 +12,7 @@
 #include <tilegate/sgemm.hpp>
 #include <tilegate/stage.hpp>
 
+#include "simt/device_array.hpp"
 #include "verifier/case.hpp"
 
 namespace tilegate {
@@ -354,6 +355,162 @@ TEST(BlasHandle, EvictsCachedPlans) {
               TILEGATE_SUCCESS);
   }
 }
+
+// op(A) is 64x512 and the prepared op(B) 512x256; or the prepared op(A) 256x512, op(B) 512x64.
+// Elements are small integers, so that results are exact.
+struct PreparedCall {
+  tilegate_order order;
+  bool is_a;
+  tilegate_op op;  // of the prepared operand; the other is not transposed
+  Handle handle{};
+  tilegate_prepared prepared = nullptr;
+
+  static constexpr std::int64_t kExtent = 256, kOther = 64, kK = 512;
+  std::int64_t m = is_a ? kExtent : kOther, n = is_a ? kOther : kExtent;
+  DeviceArray<float> a{integers(m * kK, 1)}, b{integers(kK * n, 2)},
+      c{static_cast<std::size_t>(m * n)};
+  device::Buffer memory, workspace;
+
+  PreparedCall(tilegate_order order_, bool is_a_, tilegate_op op_)
+      : order(order_), is_a(is_a_), op(op_) {}
+  ~PreparedCall() { tilegate_destroy_prepared(prepared); }
+
+  static std::vector<float> integers(std::int64_t count, std::uint64_t factor) {
+    std::vector<float> values;
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i) {
+      values.push_back(static_cast<float>((i * 2654435761U * factor >> 7) % 9) - 4.0F);
+    }
+    return values;
+  }
+  tilegate_op op_a() const { return is_a ? op : TILEGATE_NO_TRANS; }
+  tilegate_op op_b() const { return is_a ? TILEGATE_NO_TRANS : op; }
+  std::int64_t ld(tilegate_op of, std::int64_t rows, std::int64_t cols) const {
+    return (order == TILEGATE_ROW_MAJOR) == (of == TILEGATE_NO_TRANS) ? cols : rows;
+  }
+  std::int64_t lda() const { return ld(op_a(), m, kK); }
+  std::int64_t ldb() const { return ld(op_b(), kK, n); }
+  std::int64_t ldc() const { return ld(TILEGATE_NO_TRANS, m, n); }
+
+  tilegate_status prepare(int is_checked = 0) {
+    const tilegate_operand operand = is_a ? TILEGATE_OPERAND_A : TILEGATE_OPERAND_B;
+    const float* const from = is_a ? a.data() : b.data();
+    const std::int64_t ld = is_a ? lda() : ldb();
+    std::size_t bytes = 0;
+    const tilegate_status status = tilegate_prepare_bytes(handle, order, operand, op, kExtent, kK,
+                                                          from, ld, is_checked, &bytes);
+    if (status != TILEGATE_SUCCESS) return status;
+    memory = device::Buffer(bytes);
+    tilegate_destroy_prepared(prepared);
+    prepared = nullptr;
+    return tilegate_prepare(handle, order, operand, op, kExtent, kK, from, ld, is_checked,
+                            memory.data(), bytes, &prepared);
+  }
+  tilegate_status run() {
+    std::size_t bytes = 0;
+    const tilegate_status status = tilegate_sgemm_prepared_workspace_bytes(
+        handle, prepared, order, op_a(), op_b(), m, n, kK, 1.0F, a.data(), lda(), b.data(), ldb(),
+        0.0F, c.data(), ldc(), &bytes);
+    if (status != TILEGATE_SUCCESS) return status;
+    workspace = device::Buffer(bytes + sizeof(std::int32_t));
+    tilegate_set_workspace(handle, workspace.data(), bytes);
+    return tilegate_sgemm_prepared(handle, prepared, order, op_a(), op_b(), m, n, kK, 1.0F,
+                                   a.data(), lda(), b.data(), ldb(), 0.0F, c.data(), ldc());
+  }
+  std::vector<float> expected() const {
+    const std::vector<float> of_a = a.to_host(), of_b = b.to_host();
+    const bool by_rows = order == TILEGATE_ROW_MAJOR;
+    const auto at = [&](std::int64_t row, std::int64_t col, std::int64_t ld, tilegate_op of) {
+      const bool along_row = by_rows == (of == TILEGATE_NO_TRANS);
+      return static_cast<std::size_t>(along_row ? row * ld + col : col * ld + row);
+    };
+    std::vector<float> result(static_cast<std::size_t>(m * n));
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        float sum = 0.0F;
+        for (std::int64_t k = 0; k < kK; ++k) {
+          sum += of_a[at(i, k, lda(), op_a())] * of_b[at(k, j, ldb(), op_b())];
+        }
+        result[at(i, j, ldc(), TILEGATE_NO_TRANS)] = sum;
+      }
+    }
+    return result;
+  }
+};
+
+TEST(BlasPrepared, IsExactOnIntegers) {
+  for (const tilegate_order order : {TILEGATE_ROW_MAJOR, TILEGATE_COL_MAJOR}) {
+    for (const bool is_a : {false, true}) {
+      for (const tilegate_op op : {TILEGATE_NO_TRANS, TILEGATE_TRANS}) {
+        PreparedCall call(order, is_a, op);
+        ASSERT_EQ(call.prepare(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+        for (int turn = 0; turn < 2; ++turn) {  // the second with the cached plan
+          ASSERT_EQ(call.run(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+          EXPECT_EQ(call.c.to_host(), call.expected());
+        }
+        std::int32_t decision = 0;
+        ASSERT_TRUE(
+            is_ok(device::copy_to_host(&decision, call.workspace.data(), sizeof(decision))));
+        EXPECT_EQ(decision == 10, !device::current().is_cuda) << decision << "; a GPU takes FP32";
+      }
+    }
+  }
+}
+
+TEST(BlasPrepared, NamesWrongArguments) {
+  for (const tilegate_order order : {TILEGATE_ROW_MAJOR, TILEGATE_COL_MAJOR}) {
+    PreparedCall call(order, false, TILEGATE_NO_TRANS);
+    const std::string message_of_null = "prepared is a null pointer";
+    EXPECT_EQ(call.run(), TILEGATE_INVALID_ARGUMENT);
+    EXPECT_EQ(tilegate_message(call.handle), message_of_null);
+    ASSERT_EQ(call.prepare(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+    call.n -= 4;  // op(B) is smaller than the prepared one
+    EXPECT_EQ(call.run(), TILEGATE_INVALID_ARGUMENT);
+    EXPECT_EQ(std::string(tilegate_message(call.handle)).substr(0, 5), "b is ");
+    call.n += 4;
+    EXPECT_EQ(call.run(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+  }
+  const Handle handle;
+  std::size_t bytes = 0;
+  const auto refused = [&](tilegate_operand operand, std::int64_t k, std::size_t* to) {
+    EXPECT_EQ(tilegate_prepare_bytes(handle, TILEGATE_ROW_MAJOR, operand, TILEGATE_NO_TRANS, 8, k,
+                                     nullptr, 8, 0, to),
+              TILEGATE_INVALID_ARGUMENT);
+    return std::string(tilegate_message(handle));
+  };
+  EXPECT_EQ(refused(std::bit_cast<tilegate_operand>(2), 200, &bytes),
+            "operand is neither TILEGATE_OPERAND_A nor TILEGATE_OPERAND_B");
+  EXPECT_EQ(refused(TILEGATE_OPERAND_B, -1, &bytes), "k = -1 is negative");
+  EXPECT_EQ(refused(TILEGATE_OPERAND_A, 200, &bytes),
+            "lda = 8 is shorter than a row of 200 elements");
+  EXPECT_EQ(refused(TILEGATE_OPERAND_B, 200, nullptr), "bytes is a null pointer");
+  const device::Buffer b(200 * 8 * sizeof(float));
+  const auto prepare = [&](tilegate_prepared* prepared) {
+    EXPECT_EQ(
+        tilegate_prepare(handle, TILEGATE_COL_MAJOR, TILEGATE_OPERAND_B, TILEGATE_NO_TRANS, 8, 200,
+                         reinterpret_cast<const float*>(b.data()), 200, 0, nullptr, 0, prepared),
+        TILEGATE_INVALID_ARGUMENT);
+    return std::string(tilegate_message(handle)).substr(0, 8);
+  };
+  tilegate_prepared prepared = nullptr;
+  EXPECT_EQ(prepare(nullptr), "prepared");
+  EXPECT_EQ(prepare(&prepared), "memory o");
+  EXPECT_EQ(prepared, nullptr);
+  tilegate_destroy_prepared(nullptr);
+}
+
+#if TILEGATE_ON_SIMT  // on a GPU no later test could run
+TEST(BlasPrepared, FindsAnOperandThatHasChanged) {
+  PreparedCall call(TILEGATE_COL_MAJOR, true, TILEGATE_TRANS);
+  ASSERT_EQ(call.prepare(1), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+  EXPECT_EQ(call.run(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+  call.a.data()[77] += 1.0F;
+  EXPECT_EQ(call.run(), TILEGATE_DEVICE_ERROR);
+  EXPECT_NE(std::string(tilegate_message(call.handle)).find("has changed"), std::string::npos);
+  EXPECT_EQ(call.prepare(0), TILEGATE_SUCCESS);
+  call.a.data()[77] += 1.0F;
+  EXPECT_EQ(call.run(), TILEGATE_SUCCESS) << "nothing is compared";
+}
+#endif
 
 }  // namespace
 }  // namespace tilegate

@@ -148,6 +148,7 @@ class Plan {
 
  private:
   friend struct Stage;
+  friend class PreparedOperand;
   Status check(const Operands& operands) const;
 
   Problem problem_;
@@ -200,6 +201,10 @@ struct Stage {
   // Call once per device before the first launch; may be called again.
   Status prepare() const;
 };
+
+// Ok if `data` can be the problem's operand: not null, aligned as the offset promises, and within
+// the address space.
+Status check_pointer(const Problem& problem, Operand operand, const float* data);
 
 // Ok if the device meets the stage's requirements.
 Status check_device(const Requirements& requirements, const Device& device);

@@ -304,16 +304,16 @@ inline PlannedKernel planned_split(const Problem& problem, Operand operand, int 
 
 // Expected seconds of the split kernel and of both launches, on an NVIDIA H200. `per_element`:
 // seconds per element of an operand that allows vectors; `panels`: launches of each kernel;
-// `times_b`: how often each element of B is split.
+// `times_a`, `times_b`: how often each element is split.
 inline double split_seconds(const Problem& problem, double per_element, double panels = 1.0,
-                            double times_b = 1.0) {
+                            double times_a = 1.0, double times_b = 1.0) {
   constexpr double kLaunches = 2.7e-6, kPerWord = 3.5e-12;
   double seconds = panels * kLaunches;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     const auto [rows, cols] = problem.extent(operand);
     const double elements = static_cast<double>(rows) * static_cast<double>(cols) *
                             static_cast<double>(split_matrices(problem, operand)) *
-                            (operand == Operand::kB ? times_b : 1.0);
+                            (operand == Operand::kA ? times_a : times_b);
     seconds += elements * (per_element + (allows_vectors(problem, operand) ? 0.0 : kPerWord));
   }
   return seconds;

@@ -17,6 +17,7 @@
 //                                  access to memory that an earlier kernel writes or reads
 //   launch_dependents()            allows the next kernel's blocks to start; that kernel waits with
 //                                  wait_for_previous_kernel()
+//   fail(message)                  ends the launch with an error, as a failed assert() does
 //   add_products(c, a, b, ascending)  c[j] += a·b[j] for a row of registers, in either direction
 //   ordered::…                     instructions that the compiler keeps in source order
 //

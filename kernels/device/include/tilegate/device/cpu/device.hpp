@@ -111,6 +111,8 @@ inline float* shared_pointer(SharedAddress address) {
 inline void wait_for_previous_kernel() { simt::executor::wait_for_previous_kernel(); }
 inline void launch_dependents() {}
 
+[[noreturn]] inline void fail(const char* message) { simt::executor::fail(message); }
+
 }  // namespace tilegate::device
 
 #if defined(TILEGATE_PLAIN)

@@ -125,6 +125,13 @@ inline __device__ void launch_dependents() {
 #endif
 }
 
+// CUDA reports cudaErrorAssert from now on, and prints the message.
+inline __device__ void fail([[maybe_unused]] const char* message) {
+#if defined(__CUDA_ARCH__)
+  __assert_fail(message, __FILE__, __LINE__, __func__);
+#endif
+}
+
 // c[j] += a·b[j], for j in either direction.
 template <int kCount>
 __device__ __forceinline__ void add_products(float (&c)[kCount], float a, const float (&b)[kCount],
