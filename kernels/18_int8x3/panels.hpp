@@ -19,6 +19,7 @@
 #include "plan.hpp"
 
 namespace tilegate::int8x3 {
+namespace {
 
 // Extents of a panel, and products of the batch. The last panel in each direction may be smaller.
 struct PanelSize {
@@ -236,4 +237,5 @@ std::vector<Candidate> panels(const Problem& problem, const Device& device,
   return all;
 }
 
+}  // namespace
 }  // namespace tilegate::int8x3

@@ -40,6 +40,10 @@
 #include "split_pipelined.cuh"
 
 namespace tilegate::int8x3 {
+// The stages and variants are in several sources, each of which has kernels of its own: nvcc gives
+// templates of kernels internal linkage. So setup() and the launches must have it, too; else one
+// source would allow shared memory for the kernels of another.
+namespace {
 
 // The split kernel of a problem. Each kernel below is an instance of a template in split_*.cuh.
 
@@ -853,4 +857,5 @@ constexpr Stage make_stage(std::string_view name, std::string_view idea) {
           .setup = setup};
 }
 
+}  // namespace
 }  // namespace tilegate::int8x3

@@ -67,6 +67,8 @@ inline Problem alone(Problem problem, Operand operand) {
   return problem;
 }
 
+namespace {  // as in plan.hpp
+
 // Offsets in the memory of a prepared operand: those of a workspace without another operand. With
 // wgmma it holds the tails, too.
 struct PreparedLayout {
@@ -154,4 +156,5 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
   return {choice, call_seconds(config, launches, product) + kCopyWidths};
 }
 
+}  // namespace
 }  // namespace tilegate::int8x3
