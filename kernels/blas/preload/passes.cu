@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include <tilegate/common/tile_scheduler.cuh>
@@ -12,8 +13,11 @@ constexpr int kThreads = 256;
 constexpr std::int64_t kMostRowBlocks = 1024;
 constexpr int kRowsAtOnce = 4;  // of a thread: so many loads are in flight
 
-// One thread per column; the rows are divided among row_blocks(rows) blocks.
-std::int64_t row_blocks(std::int64_t rows) { return rows < kMostRowBlocks ? rows : kMostRowBlocks; }
+// One thread per column; the rows are divided among row_blocks(rows) blocks, so that a thread has
+// kRowsAtOnce rows or more if there are so many.
+std::int64_t row_blocks(std::int64_t rows) {
+  return std::min(ceil_div(rows, std::int64_t{kRowsAtOnce}), kMostRowBlocks);
+}
 
 device::LaunchConfig config(const char* kernel, std::int64_t rows, std::int64_t cols) {
   return {.kernel = kernel,
