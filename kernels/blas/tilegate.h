@@ -5,9 +5,11 @@
  *   tilegate_create(&handle);
  *   size_t bytes;
  *   tilegate_sgemm_workspace_bytes(handle, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS,
- * TILEGATE_NO_TRANS, m, n, k, 1, a, k, b, n, 0, c, n, &bytes); tilegate_set_workspace(handle,
- * workspace, bytes);   // device memory of the caller tilegate_sgemm(handle, TILEGATE_ROW_MAJOR,
- * TILEGATE_NO_TRANS, TILEGATE_NO_TRANS, m, n, k, 1, a, k, b, n, 0, c, n); tilegate_destroy(handle);
+ *                                  TILEGATE_NO_TRANS, m, n, k, 1, a, k, b, n, 0, c, n, &bytes);
+ *   tilegate_set_workspace(handle, workspace, bytes);  // device memory of the caller
+ *   tilegate_sgemm(handle, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS, TILEGATE_NO_TRANS, m, n, k, 1, a,
+ *                  k, b, n, 0, c, n);
+ *   tilegate_destroy(handle);
  *
  * Arguments and their order are those of cblas_sgemm and of cuBLAS's strided batches; enumerators
  * have CBLAS's values. Extents, leading dimensions and strides count elements. A call enqueues
