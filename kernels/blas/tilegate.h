@@ -49,7 +49,10 @@ typedef enum tilegate_op { TILEGATE_NO_TRANS = 111, TILEGATE_TRANS = 112 } tileg
  * is expected to be faster; results are then as accurate as in FP32, but have different bits. */
 typedef enum tilegate_math { TILEGATE_MATH_FP32 = 0, TILEGATE_MATH_FP32_SPLIT = 1 } tilegate_math;
 
-typedef enum tilegate_operand { TILEGATE_OPERAND_A = 0, TILEGATE_OPERAND_B = 1 } tilegate_operand;
+typedef enum tilegate_operand {
+  TILEGATE_OPERAND_A = 151,
+  TILEGATE_OPERAND_B = 152
+} tilegate_operand;
 
 typedef struct tilegate_context* tilegate_handle;
 
