@@ -95,8 +95,8 @@ struct Launches {
     multiply.float2_c = allows_float2_of_c(problem);
     multiply.scheduler = TileScheduler(problem.shape, kBlockM, kBlockN);
     multiply.fp32 = fp32_args(problem);
-    // Tiles of the FP32 fallback are smaller, so that there are more.
-    blocks = std::min<std::int64_t>(problem.batch * multiply.fp32.scheduler.count,
+    // FP32 has tiles of the same size.
+    blocks = std::min<std::int64_t>(problem.batch * multiply.scheduler.count,
                                     device.multiprocessors);
   }
 
