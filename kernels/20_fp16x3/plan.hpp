@@ -96,8 +96,8 @@ struct Launches {
     multiply.scheduler = TileScheduler(problem.shape, kBlockM, kBlockN);
     multiply.fp32 = fp32_args(problem);
     // FP32 has tiles of the same size.
-    blocks = std::min<std::int64_t>(problem.batch * multiply.scheduler.count,
-                                    device.multiprocessors);
+    blocks =
+        std::min<std::int64_t>(problem.batch * multiply.scheduler.count, device.multiprocessors);
   }
 
   Launches at(const KernelArgs& args) const {

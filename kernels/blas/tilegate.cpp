@@ -40,6 +40,7 @@ struct tilegate_context {
 };
 
 struct tilegate_prepared_operand {
+  tilegate_order order;
   PreparedOperand operand;
   tilegate::PlanCache plans = {};
 };
@@ -235,6 +236,13 @@ const Plan& plan_of(tilegate_context& context, const Call& call, tilegate_prepar
 Status check_not_null(const char* name, const void* pointer) {
   if (pointer != nullptr) return {};
   return Status::invalid_argument(name, std::string(name) + " is a null pointer");
+}
+
+// In the other order A and B change places.
+Status check_prepared(tilegate_prepared prepared, tilegate_order order) {
+  if (Status s = check_not_null("prepared", prepared); !s.ok()) return s;
+  if (order == prepared->order) return {};
+  return Status::invalid_argument("order", "order differs from that of tilegate_prepare");
 }
 
 Status workspace_bytes(tilegate_context& context, const Call& call, std::size_t* bytes,
@@ -455,7 +463,7 @@ tilegate_status tilegate_prepare(tilegate_handle handle, tilegate_order order,
     Status status = describe(order, operand, op, extent, k, from, ld, is_checked, &described);
     if (!status.ok()) return status;
     if (Status s = context.plans.prepare(); !s.ok()) return s;
-    auto made = std::make_unique<tilegate_prepared_operand>(described.operand);
+    auto made = std::make_unique<tilegate_prepared_operand>(order, described.operand);
     status = made->operand.prepare(from, memory, bytes, context.stream);
     if (status.ok()) *prepared = made.release();
     return in_words_of(described.call, status);
@@ -470,7 +478,7 @@ tilegate_status tilegate_sgemm_prepared(tilegate_handle handle, tilegate_prepare
                                         const float* a, int64_t lda, const float* b, int64_t ldb,
                                         float beta, float* c, int64_t ldc) {
   return guarded(handle, [&](tilegate_context& context) {
-    if (Status s = check_not_null("prepared", prepared); !s.ok()) return s;
+    if (Status s = check_prepared(prepared, order); !s.ok()) return s;
     return multiply(context,
                     {order, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1},
                     c, prepared);
@@ -482,7 +490,7 @@ tilegate_status tilegate_sgemm_prepared_workspace_bytes(
     tilegate_op op_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
     const float* b, int64_t ldb, float beta, const float* c, int64_t ldc, size_t* bytes) {
   return guarded(handle, [&](tilegate_context& context) {
-    if (Status s = check_not_null("prepared", prepared); !s.ok()) return s;
+    if (Status s = check_prepared(prepared, order); !s.ok()) return s;
     return workspace_bytes(
         context, {order, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1},
         bytes, prepared);

@@ -56,7 +56,7 @@ typedef enum tilegate_operand {
 
 typedef struct tilegate_context* tilegate_handle;
 
-/* An operand that does not change, such as the weights of a layer, kept as digits. */
+/* An operand that does not change, such as the weights of a layer, split once. */
 typedef struct tilegate_prepared_operand* tilegate_prepared;
 
 /* Version of the library: 10000 * major + 100 * minor + patch. */
@@ -118,16 +118,18 @@ tilegate_status tilegate_sgemm_strided_batched_workspace_bytes(
     const float* b, int64_t ldb, int64_t stride_b, float beta, const float* c, int64_t ldc,
     int64_t stride_c, int64_t batch, size_t* bytes);
 
-/* Prepared operands: products with the same A or B split it once, whatever the math of the handle.
- * tilegate_prepare_bytes tells the memory, tilegate_prepare splits the operand, and then
- * tilegate_sgemm_prepared multiplies by it, with any extent of the other operand.
+/* Prepared operands: A or B is split once for many products. tilegate_set_math has no effect on
+ * them. tilegate_prepare_bytes returns the size of the memory, tilegate_prepare splits the operand,
+ * and tilegate_sgemm_prepared multiplies by it, with any extent of the other operand.
  *
- * `extent` is m for A, n for B; messages name the arguments as those of tilegate_sgemm. Prepare the
- * operand again after it has changed. With `is_checked` not 0, each call compares a checksum of it
- * with that of tilegate_prepare. Where they differ, the device stops with a message on stderr, as
- * after a failed assert() in a kernel. One thread at a time may use a prepared operand. */
+ * `extent` is m for A, n for B. Messages use the argument names of tilegate_sgemm, such as lda for
+ * `ld`. After the operand has changed, destroy the prepared operand and call tilegate_prepare
+ * again; it may use the same memory. With `is_checked` not 0, each call compares a checksum of the
+ * operand with that of tilegate_prepare. Where they differ, the device stops with a message on
+ * stderr, as after a failed assert() in a kernel. One thread at a time may use a prepared operand.
+ */
 
-/* Device memory that tilegate_prepare needs, some 4 bytes per element. It may be 0. */
+/* Device memory that tilegate_prepare needs: up to about 4 bytes per element, or 0. */
 tilegate_status tilegate_prepare_bytes(tilegate_handle handle, tilegate_order order,
                                        tilegate_operand operand, tilegate_op op, int64_t extent,
                                        int64_t k, const float* from, int64_t ld, int is_checked,
@@ -144,7 +146,8 @@ tilegate_status tilegate_prepare(tilegate_handle handle, tilegate_order order,
 void tilegate_destroy_prepared(tilegate_prepared prepared);
 
 /* tilegate_sgemm with a prepared A or B. Both operands are arguments, too: the device may decide
- * for FP32. k, and extent, op and leading dimension of the prepared one, are as they were. */
+ * for FP32. `order`, k, and the prepared operand's extent, op and leading dimension must be the
+ * ones given to tilegate_prepare. */
 tilegate_status tilegate_sgemm_prepared(tilegate_handle handle, tilegate_prepared prepared,
                                         tilegate_order order, tilegate_op op_a, tilegate_op op_b,
                                         int64_t m, int64_t n, int64_t k, float alpha,

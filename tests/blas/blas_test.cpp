@@ -467,6 +467,17 @@ TEST(BlasPrepared, NamesWrongArguments) {
     EXPECT_EQ(call.run(), TILEGATE_INVALID_ARGUMENT);
     EXPECT_EQ(std::string(tilegate_message(call.handle)).substr(0, 5), "b is ");
     call.n += 4;
+    const std::string message_of_order = "order differs from that of tilegate_prepare";
+    call.order = order == TILEGATE_ROW_MAJOR ? TILEGATE_COL_MAJOR : TILEGATE_ROW_MAJOR;
+    EXPECT_EQ(call.run(), TILEGATE_INVALID_ARGUMENT);
+    EXPECT_EQ(tilegate_message(call.handle), message_of_order);
+    EXPECT_EQ(
+        tilegate_sgemm_prepared(call.handle, call.prepared, call.order, call.op_a(), call.op_b(),
+                                call.m, call.n, call.kK, 1.0F, call.a.data(), call.lda(),
+                                call.b.data(), call.ldb(), 0.0F, call.c.data(), call.ldc()),
+        TILEGATE_INVALID_ARGUMENT);
+    EXPECT_EQ(tilegate_message(call.handle), message_of_order);
+    call.order = order;
     EXPECT_EQ(call.run(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
   }
   const Handle handle;

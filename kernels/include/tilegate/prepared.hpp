@@ -5,7 +5,7 @@
 //   const device::Buffer memory(weights.bytes());
 //   Status status = sgemm::stage.prepare();
 //   status = weights.prepare(b, memory.data(), memory.size(), stream);
-//   const Plan plan = weights.plan(problem);  // the same for any other M
+//   const Plan plan = weights.plan(problem);  // another M needs another plan, but no new split
 //   status = plan.launch({.a = a, .b = b, .c = c, .workspace = …}, stream);
 //
 // Link tilegate::sgemm. The header needs no CUDA.
@@ -33,9 +33,9 @@ class PreparedOperand {
   // Empty: it can only be assigned to.
   PreparedOperand() = default;
 
-  // `operand`, A or B, of a problem without a batch. Products may have another extent of the other
-  // operand, and other ldc, alpha, beta and offsets; not another K, op or leading dimension of this
-  // one. With `is_checked`, by default in debug builds of the caller, each launch compares a
+  // `operand`, A or B, of a problem without a batch. K and this operand's extent, op and leading
+  // dimension are fixed. The other operand, ldc, alpha, beta and offsets may differ from product to
+  // product. With `is_checked`, by default in debug builds of the caller, each launch compares a
   // checksum of the operand with that of `prepare`. Where they differ, the device stops: the next
   // call that waits for it returns an error, and a message on stderr names the reason. On CUDA no
   // work is possible afterwards, as after a failed assert() in a kernel.
@@ -45,8 +45,9 @@ class PreparedOperand {
   // Ok, or the wrong field of the problem, or what is unsupported.
   const Status& status() const { return status_; }
 
-  // Device memory that `prepare` needs, 16-byte aligned: some 4 bytes per element. 0 where products
-  // are always in FP32: K below 128, devices below compute capability 7.5.
+  // Device memory that `prepare` needs, 16-byte aligned: about 4 bytes per element on compute
+  // capability 9.0, 3 on others, and 256 KiB for a checksum. 0 where products are always in FP32: K
+  // below 128, or compute capability below 7.5.
   std::size_t bytes() const { return bytes_; }
 
   // Enqueues the split of the operand at `from` into `memory`, on the device, which must be
