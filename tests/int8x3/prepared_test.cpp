@@ -60,17 +60,27 @@ TEST_F(Int8Prepared, DecidesAsInt8x3Does) {
       {32, [](Operation& o) { o.b[77] = std::numeric_limits<float>::infinity(); }},
       {32, [](Operation& o) { o.b[77] = std::nanf(""); }},
   };
+  const auto expect_same = [](const Operation& operation, const char* configuration, int decision) {
+    const Result expected = run(stage, operation, configuration);
+    EXPECT_EQ(expected.decision, decision);
+    for (const Stage* by : kBoth) {
+      const Result result = run(*by, operation, configuration);
+      EXPECT_EQ(result.decision, decision) << by->name;
+      expect_same_bits(result.c, expected.c);
+    }
+  };
   for (const auto& [decision, change] : cases) {
     Operation operation(Problem::dense({9, 8, 400}, Op::kN, Op::kT));
     for (float& x : operation.a) x = std::copysign(0.75F + x * x / 4.0F, x);
     change(operation);
-    const Result expected = run(stage, operation, "128x64");
-    EXPECT_EQ(expected.decision, decision);
-    for (const Stage* by : kBoth) {
-      const Result result = run(*by, operation, "128x64");
-      EXPECT_EQ(result.decision, decision) << by->name;
-      expect_same_bits(result.c, expected.c);
-    }
+    expect_same(operation, "128x64", decision);
+  }
+  if (device::current().is_cuda) return;
+  // The kernels that split the two operands have groups of 16 rows and of 8.
+  for (const float value : {1.0F, 1.5F}) {
+    Operation operation(Problem::dense({9, 8, 1100}, Op::kN, Op::kT));
+    each_100th(operation.a, value);
+    expect_same(operation, "128x64warps", value == 1.0F ? 6 : 8);
   }
 }
 
@@ -95,6 +105,24 @@ TEST_F(Int8Prepared, TakesTenProductsInSmallCalls) {
     EXPECT_EQ(run(stage, operation, "128x64").decision, 32);
     for (const Stage* by : kBoth) expect_model(*by, operation, 10, "128x64");
   }
+}
+
+// So many statistics that they would overlap the tails if the workspace had less room for them.
+TEST_F(Int8Prepared, HasRoomForTheStatisticsOfManyRows) {
+  Operation operation(Problem::dense({9, 1500, 160}, Op::kN, Op::kT));
+  for (std::size_t i = 0; i < operation.a.size(); i += 100) operation.a[i] = 8.0F;
+  for (std::size_t i = 0; i < operation.b.size(); i += 100) operation.b[i] = 8.0F;
+  expect_model(kPreparedB, operation, 10, "128x64");
+}
+
+// Digits take 3 bytes per element, tails one; a group of 8 rows or more has 16 bytes of statistics,
+// and a row has a scale of 4.
+TEST_F(Int8Prepared, NeedsNoMoreMemoryThanDigits) {
+  const PreparedOperand weights(Problem::dense({1, 4096, 4096}), Operand::kB, device::current(),
+                                false);
+  const std::size_t elements = std::size_t{4096} * 4096;
+  EXPECT_GE(weights.bytes(), 3 * elements);
+  EXPECT_LE(weights.bytes(), 4 * elements + 4096 * 8);
 }
 
 // Padding, guards, alignment, scalars, in both orders of blocks and threads.
