@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,22 +25,21 @@ class Int8Prepared : public Int8Test {};
 
 const Stage* const kBoth[] = {&kPreparedA, &kPreparedB};
 
-// Every configuration with either operand prepared: M and N of one tile and of more, K with a rest,
-// all forms.
+// Every configuration with a prepared operand: M and N of one tile and of more, K with a rest, all
+// forms.
 TEST_F(Int8Prepared, MatchesIntegerModel) {
-  const Problem problems[] = {
-      Problem::dense({1, 140, 160}, Op::kN, Op::kT), Problem::dense({16, 70, 129}),
-      Problem::dense({9, 5, 1090}, Op::kT, Op::kN), Problem::dense({130, 9, 160}, Op::kT, Op::kT)};
-  for (Problem problem : problems) {
+  const std::pair<const Stage*, Problem> cases[] = {
+      {&kPreparedA, Problem::dense({1, 140, 160}, Op::kN, Op::kT)},
+      {&kPreparedB, Problem::dense({16, 70, 129})},
+      {&kPreparedA, Problem::dense({9, 5, 1090}, Op::kT, Op::kN)},
+      {&kPreparedB, Problem::dense({130, 9, 160}, Op::kT, Op::kT)}};
+  for (auto [by, problem] : cases) {
     set_alpha_and_beta(problem);
     const Operation operation(problem);
-    for (const Stage* by : kBoth) {
-      SCOPED_TRACE(by->name);
-      const std::vector<Candidate> all = by->candidates(problem, device::current());
-      EXPECT_GE(all.size(), device::current().is_cuda ? 1U : 6U);
-      for (const Candidate& candidate : all) {
-        expect_model(*by, operation, 6, candidate.choice.configuration);
-      }
+    const std::vector<Candidate> all = by->candidates(problem, device::current());
+    EXPECT_GE(all.size(), device::current().is_cuda ? 1U : 6U);
+    for (const Candidate& candidate : all) {
+      expect_model(*by, operation, 6, candidate.choice.configuration);
     }
   }
 }
@@ -77,11 +77,9 @@ TEST_F(Int8Prepared, DecidesAsInt8x3Does) {
   }
   if (device::current().is_cuda) return;
   // The kernels that split the two operands have groups of 16 rows and of 8.
-  for (const float value : {1.0F, 1.5F}) {
-    Operation operation(Problem::dense({9, 8, 1100}, Op::kN, Op::kT));
-    each_100th(operation.a, value);
-    expect_same(operation, "128x64warps", value == 1.0F ? 6 : 8);
-  }
+  Operation operation(Problem::dense({9, 8, 1100}, Op::kN, Op::kT));
+  each_100th(operation.a, 1.5F);
+  expect_same(operation, "128x64warps", 8);
 }
 
 // More statistics than a block of copy_widths has threads, the last of a whole chunk.
@@ -135,7 +133,7 @@ TEST_F(Int8Prepared, KeepsTheContractOfACall) {
   for (const Problem& problem : problems) {
     for (const Stage* by : kBoth) {
       for (const int capability : {0, 80}) {  // 80: without warpgroups
-        if (capability != 0 && device::current().is_cuda) continue;
+        if (capability != 0 && (device::current().is_cuda || problem.op_b == Op::kT)) continue;
         const verifier::Verdict verdict =
             verifier::verify(*by, {.problem = problem, .compute_capability = capability});
         EXPECT_TRUE(verdict.ok) << verdict.report;
