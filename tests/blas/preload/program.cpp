@@ -142,15 +142,16 @@ void every_function(cublasHandle_t handle) {
   });
 }
 
+// n: no multiple of the columns of C to which a thread adds the bias.
 void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST, int m = 6,
-            int n = 4, const float* beta = &kZero) {
+            int n = 5, const float* beta = &kZero) {
   Problem p;
   p.m = p.lda = p.ldc = m;
   p.n = p.ldb = n;
   p.k = k;
   p.a = values(static_cast<std::size_t>(m) * k, 1);
   p.b = values(static_cast<std::size_t>(n) * k, 2);
-  p.c.assign(static_cast<std::size_t>(m) * n, -7.0F);
+  p.c.assign(static_cast<std::size_t>(m) * (n + 1), -7.0F);  // a column more
   const std::vector<float> bias = values(m, 3);
   cublasLtMatmulDesc_t desc;
   cublasLtMatrixLayout_t a, b, c;
@@ -175,6 +176,7 @@ void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MOD
   std::vector<float> added(bias.size());
   for (int i = 0; i < m; ++i) added[i] = (biased ? bias[i] : 0.0F) - *beta * 7.0F;
   p.check(2.0F, added.data());
+  expect(std::count(p.c.end() - m, p.c.end(), -7.0F) == m, "the column beyond C");
 }
 
 // A product of cublasLt that is like those above but for one thing. Of what cuBLAS computes of it
@@ -458,7 +460,7 @@ int main(int argc, char** argv) {
       {"batch_of_device_scalars", [&] { device_scalars_of_a_batch(handle); }},
       {"bias_and_device_scalars", [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE); }},
       {"bias_device_scalars_and_beta",
-       [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE, 6, 4, &kOne); }},
+       [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE, 6, 5, &kOne); }},
       {"gemv", [&] { gemv(handle); }},
       {"bad_calls", [&] { bad_calls(handle); }},
       {"other_version",

@@ -183,10 +183,10 @@ def test_where_operands_are_split_a_bias_pays_sooner():
 @pytest.mark.parametrize(
     "call",
     [
-        ("host", "256", "3", "960"),
+        ("host", "256", "13", "960"),
         ("host", "257", "3", "960"),
         ("host", "4", "4101", "960"),
-        ("device", "256", "3", "1920"),
+        ("device", "256", "13", "1920"),
         ("device", "257", "3", "1920"),
         ("device", "4", "1030", "1920"),
     ],
