@@ -33,8 +33,8 @@ inline __global__ void copy_widths(WidthsToCopy widths) {
   device::store_vector(widths.to + group * kNumWidths, of_group);
 }
 
-// A checksum of an operand has a word per thread of the grid. A thread's word changes with each
-// single element of those that it reads, because the factor is odd.
+// A checksum of an operand has a word per thread of the grid. A thread's word changes with every
+// element that the thread reads, because the factor is odd.
 constexpr unsigned kChecksumBlocks = 256, kChecksumThreads = 256;
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t) * kChecksumBlocks * kChecksumThreads;
 
