@@ -84,14 +84,20 @@ Problem problem_of(const Product& p, Math math) {
   return problem;
 }
 
-// Whether a pass over C, of so many bytes per element, takes a small part of the product's time.
+// Whether a pass over C, of so many bytes per element, takes a small part of the time that the
+// product would take in FP32. The speeds are an H200's.
 bool is_worth_a_pass(const Plan& plan, int bytes_per_element) {
-  // Multiply-adds per byte of memory traffic on an H200: 55.8 TFLOP/s, 4.8 TB/s.
-  constexpr double kStepsPerByte = 6.0;
-  // The largest share of the product's time that a pass may take. cuBLAS's FP32 kernels are a tenth
-  // slower than ours, and several times slower than kernels that split operands.
-  const double share = plan.operand_error() > 0.0 ? 0.5 : 0.05;
-  return bytes_per_element * kStepsPerByte <= share * static_cast<double>(plan.problem().shape.k);
+  constexpr double kFlops = 55.8e12, kBytesPerS = 4.2e12, kFixedS = 2e-6;
+  const Problem& problem = plan.problem();
+  const double elements = static_cast<double>(problem.batch) *
+                          static_cast<double>(problem.shape.m) *
+                          static_cast<double>(problem.shape.n);
+  const double product_s = 2.0 * elements * static_cast<double>(problem.shape.k) / kFlops;
+  const double pass_s = elements * bytes_per_element / kBytesPerS;
+  // Kernels that split operands are several times as fast as cuBLAS, but not in products that take
+  // little more than their launches. In FP32 cuBLAS is a tenth slower than Sgemm, at all sizes.
+  return plan.operand_error() > 0.0 ? kFixedS + pass_s <= 0.5 * product_s
+                                    : pass_s <= 0.07 * product_s;
 }
 
 // Why the product's passes over C cost too much; nullptr: they do not, or there are none.

@@ -378,7 +378,7 @@ void no_k(cublasHandle_t handle) {
 }
 
 // Large enough for a workspace, where operands may be split.
-constexpr int kLarge = 192, kLarger = 256;
+constexpr int kLarge = 192, kLarger = 256, kLargest = 640;
 void large(cublasHandle_t handle, int size = kLarge) {
   const std::vector<float> ones(size * size, 1.0F);
   std::vector<float> c(size * size);
@@ -477,7 +477,7 @@ int main(int argc, char** argv) {
       {"large_device_scalars",
        [&] {
          cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
-         large(handle);
+         large(handle, kLargest);
        }},
       {"same_size",
        [&] {

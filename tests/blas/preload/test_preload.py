@@ -160,9 +160,10 @@ def test_no_room_is_passed_on():
 @pytest.mark.parametrize(
     ("math", "scalars", "size", "least_k"),
     [
-        ("fp32", "host", ("6", "4"), 960),  # a bias
-        ("fp32", "device", ("6", "4"), 1920),
-        ("fp32_split", "device", ("192", "192"), 192),
+        ("fp32", "host", ("6", "4"), 760),  # a bias
+        ("fp32", "device", ("6", "4"), 1519),
+        ("fp32_split", "host", ("512", "512"), 533),
+        ("fp32_split", "device", ("512", "512"), 639),
     ],
 )
 def test_a_pass_over_c_pays_from_some_k_on(math, scalars, size, least_k):
@@ -175,7 +176,7 @@ def test_a_pass_over_c_pays_from_some_k_on(math, scalars, size, least_k):
 
 
 def test_where_operands_are_split_a_bias_pays_sooner():
-    call = "matmul_of", "host", "192", "192", "192"
+    call = "matmul_of", "host", "512", "512", "533"
     assert run(*call, TILEGATE_MATH="fp32")[0] == 1
     assert run(*call, TILEGATE_MATH="fp32_split")[0] == 0
 
@@ -183,12 +184,12 @@ def test_where_operands_are_split_a_bias_pays_sooner():
 @pytest.mark.parametrize(
     "call",
     [
-        ("host", "256", "13", "960"),
-        ("host", "257", "3", "960"),
-        ("host", "4", "4101", "960"),
-        ("device", "256", "13", "1920"),
-        ("device", "257", "3", "1920"),
-        ("device", "4", "1030", "1920"),
+        ("host", "256", "13", "760"),
+        ("host", "257", "3", "760"),
+        ("host", "4", "4101", "760"),
+        ("device", "256", "13", "1519"),
+        ("device", "257", "3", "1519"),
+        ("device", "4", "1030", "1519"),
     ],
 )
 def test_a_pass_over_whole_and_partial_blocks(call):
