@@ -43,9 +43,8 @@ constexpr int kNextTailRows = 8 * kTailRowBytes;
 using Planes = SplitChunks<kChunkBytes>;
 
 // Parameters of the split kernels. They read rows of op(A) and columns of op(B), both called rows
-// here, scale each by its largest element, and write the digits to the workspace. split_block.cuh:
-// a block has all k of its rows. split_pipelined.cuh, split_cluster.cuh: the blocks of a cluster
-// share rows.
+// here, scale each by its largest element, and write the digits to the workspace. split_short: a
+// block has all k of its rows. split_long, split_ahead: the blocks of a cluster share rows.
 
 constexpr int kMaxSplitCluster = 8;
 

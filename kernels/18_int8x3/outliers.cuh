@@ -23,7 +23,7 @@
 
 #include "digits.cuh"
 #include "layout.cuh"
-#include "split_block.cuh"
+#include "split.cuh"
 
 namespace tilegate::int8x3 {
 

@@ -1,7 +1,7 @@
 // Int8x3: FP32 accuracy from INT8 tensor cores, by the Ozaki scheme.
 //
 // New against the rungs before: no FFMA. A split kernel scales each row of op(A) and column of
-// op(B) and splits it into three signed 8-bit digits (split_*.cuh). A GEMM computes six of the nine
+// op(B) and splits it into three signed 8-bit digits (split.cuh). A GEMM computes six of the nine
 // digit products exactly in int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
 // device decides from row statistics whether six products are as accurate as FP32, or eight are, or
 // ten with a fourth digit (refine.cuh), or these without outliers (outliers.cuh), or none; then it
@@ -35,9 +35,7 @@
 #include "gemm_sm90.cuh"
 #include "outliers.cuh"
 #include "refine.cuh"
-#include "split_block.cuh"
-#include "split_cluster.cuh"
-#include "split_pipelined.cuh"
+#include "split.cuh"
 
 namespace tilegate::int8x3 {
 // The stages and variants are in several sources, each of which has kernels of its own: nvcc gives
@@ -45,7 +43,7 @@ namespace tilegate::int8x3 {
 // source would allow shared memory for the kernels of another.
 namespace {
 
-// The split kernel of a problem. Each kernel below is an instance of a template in split_*.cuh.
+// The split kernel of a problem. Each kernel below is an instance of a template in split.cuh.
 
 using Long = LongConfig<256, 2>;
 using Ahead = AheadConfig<16, 6, 1>;
