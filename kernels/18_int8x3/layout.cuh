@@ -50,7 +50,7 @@ constexpr int kMaxSplitCluster = 8;
 
 using Job = SplitJob<Planes>;
 
-// An element of a row that is far above the others; see outliers.cuh. k is -1 in unused entries.
+// An element of a row that is far above the others; see refine.cuh. k is -1 in unused entries.
 struct Outlier {
   std::int32_t k;
   float value;

@@ -4,8 +4,8 @@
 // op(B) and splits it into three signed 8-bit digits (split.cuh). A GEMM computes six of the nine
 // digit products exactly in int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
 // device decides from row statistics whether six products are as accurate as FP32, or eight are, or
-// ten with a fourth digit (refine.cuh), or these without outliers (outliers.cuh), or none; then it
-// multiplies in FP32 (fp32_fallback.cuh).
+// ten with a fourth digit, or these without outliers (refine.cuh), or none; then it multiplies in
+// FP32 (fp32_fallback.cuh).
 // What limits it: the power of the tensor cores. Needs compute capability 7.5; 9.0 has its own
 // kernels. All others take gemm_sm75.cuh, which has the same bits and no ten products.
 #pragma once
@@ -33,7 +33,6 @@
 
 #include "gemm_sm75.cuh"
 #include "gemm_sm90.cuh"
-#include "outliers.cuh"
 #include "refine.cuh"
 #include "split.cuh"
 
