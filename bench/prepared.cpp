@@ -5,7 +5,7 @@
 
 #include <tilegate/sgemm.hpp>
 
-#include "18_int8x3/prepared.hpp"
+#include "18_int8x3/int8x3.hpp"
 #include "errors.hpp"
 #include "platform.hpp"
 

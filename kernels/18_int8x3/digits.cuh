@@ -231,9 +231,9 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   return {width, width * std::fmax(ratio * ratio * (1.0F / kTypical), 1.0F)};
 }
 
-constexpr int kMaxOutliers = 16;  // of a row, see outliers.cuh
+constexpr int kMaxOutliers = 16;  // of a row, see refine.cuh
 
-// The same of a row without its outliers (outliers.cuh). Few elements no longer dominate its mean
+// The same of a row without its outliers (refine.cuh). Few elements no longer dominate its mean
 // square. So W is (largest² / mean square), with the true mean square and without the limit K.
 // `mean_square`: of the elements times `factor`.
 __host__ __device__ inline Width width_of_kept(const RowStats& stats, const Scale& scale, float k,

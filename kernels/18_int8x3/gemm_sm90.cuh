@@ -3,7 +3,8 @@
 // with one int32 accumulator per level. Three store warps write wide tiles to C. Blocks are
 // persistent; stream-K splits the last tiles along K.
 //
-// In order: one stage of the main loop, partial sums, producer, consumers, store warps, kernel.
+// In order: scheduler, one stage of the main loop, partial sums, producer, consumers, store warps,
+// kernel.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +23,81 @@
 #include "digits.cuh"
 #include "epilogue.cuh"
 #include "layout.cuh"
-#include "scheduler.cuh"
 
 namespace tilegate::int8x3 {
+
+// Scheduler: persistent and stream-K (M. Osama et al., Stream-K: Work-centric Parallel
+// Decomposition for Dense Matrix-Matrix Multiplication on the GPU, PPoPP 2023). Clusters first
+// compute whole tiles, one per wave; with stream-K they share the remaining tiles along K.
+//
+// The chunks of K of the remaining tiles form one line, tile after tile. Each cluster gets an equal
+// range of it, so that all finish together, and processes its range from the end:
+//
+// 1. If the range ends within a tile, the cluster stores partial sums of that tile (192 KB per
+//    block) to the workspace, and a store warp raises the block's flag.
+// 2. It computes the tiles that lie in the range as a whole.
+// 3. If the range begins within a tile, the producer loads the partial sums of previous clusters
+//    into the ring, like chunks. The consumers add them, and store the tile to C.
+//
+// A cluster waits only for clusters with lower numbers. Sums are integers, so that the bits are
+// those of whole tiles. The split kernel clears the flags.
+
+// The same number, opaque to the compiler: forces recomputation of what depends on it. Otherwise it
+// would stay in registers, which the accumulators need.
+template <bool kStreamK>
+__device__ unsigned opaque(unsigned number) {
+  if constexpr (kStreamK) device::ordered::add(number, 0);
+  return number;
+}
+
+// Each warp that needs the block's work has its own scheduler. The blocks of a cluster have
+// neighbouring tiles of a row; the last one may lie outside C.
+template <unsigned kCluster, bool kStreamK>
+class Scheduler {
+ public:
+  // `count` tiles of all products of the batch, of `chunks` chunks each.
+  __device__ Scheduler(const TileScheduler& tiles, unsigned count, const std::int64_t& chunks,
+                       const StreamKTiles& stream_k)
+      : tiles_(tiles), count_(count), chunks_(chunks), stream_k_(stream_k) {}
+
+  // Work `number` of the block, from 0 on; false after the last one.
+  __device__ bool get(unsigned number, Work& work) const {
+    const unsigned clusters = gridDim.x / kCluster;
+    const unsigned cluster = opaque<kStreamK>(blockIdx.x / kCluster);
+    unsigned tile = cluster + number * clusters;
+    work = {.chunks = static_cast<unsigned>(chunks_),
+            .is_last = tile + clusters >= count_ ? 1U : 0U,
+            .index = number};
+    if (!kStreamK || number < stream_k_.full_waves) {
+      if (tile >= count_) return false;
+    } else {  // the cluster's range of the line, last tile first
+      number -= stream_k_.full_waves;
+      const unsigned begin = stream_k_.begin(cluster), end = stream_k_.begin(cluster + 1);
+      const unsigned last = stream_k_.chunks_per_tile.quotient(end - 1);
+      if (begin == end || number > last - stream_k_.chunks_per_tile.quotient(begin)) return false;
+      const unsigned in_line = last - number, from = in_line * work.chunks, to = from + work.chunks;
+      tile = stream_k_.full_waves * clusters + in_line;
+      work.first_chunk = begin < from ? 0 : begin - from;
+      work.chunks = (end < to ? end : to) - from - work.first_chunk;
+      work.stores_tile = end >= to ? 1 : 0;
+      while (work.stores_tile != 0 && stream_k_.begin(cluster - work.num_partials) > from) {
+        ++work.num_partials;
+      }
+      work.is_last = begin >= from ? 1 : 0;
+      if (number > 0 && !stream_k_.is_tile_start(end)) --work.index;  // the range ends in a partial
+    }
+    // Last tile first: L2 still holds the digits that were written last.
+    work.tile = tiles_.tile(count_ - 1 - tile);
+    work.tile.col = work.tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
+    return true;
+  }
+
+ private:
+  const TileScheduler& tiles_;
+  unsigned count_;
+  const std::int64_t& chunks_;
+  const StreamKTiles& stream_k_;
+};
 
 // Main loop: one stage
 

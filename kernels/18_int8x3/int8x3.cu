@@ -1,6 +1,6 @@
 // The stage Int8x3, its GEMM on given digits, and prepared operands; the plan is in plan.hpp and
 // panels.hpp.
-#include "given.hpp"
+#include "int8x3.hpp"
 #include "panels.hpp"
 #include "prepared.cuh"
 

@@ -16,7 +16,6 @@
 #include <tilegate/stage.hpp>
 
 #include "digits.cuh"
-#include "scheduler.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -43,15 +42,14 @@ constexpr int kNextTailRows = 8 * kTailRowBytes;
 using Planes = SplitChunks<kChunkBytes>;
 
 // Parameters of the split kernels. They read rows of op(A) and columns of op(B), both called rows
-// here, scale each by its largest element, and write the digits to the workspace. split_block.cuh:
-// a block has all k of its rows. split_pipelined.cuh, split_cluster.cuh: the blocks of a cluster
-// share rows.
+// here, scale each by its largest element, and write the digits to the workspace. split_short: a
+// block has all k of its rows. split_long, split_ahead: the blocks of a cluster share rows.
 
 constexpr int kMaxSplitCluster = 8;
 
 using Job = SplitJob<Planes>;
 
-// An element of a row that is far above the others; see outliers.cuh. k is -1 in unused entries.
+// An element of a row that is far above the others; see refine.cuh. k is -1 in unused entries.
 struct Outlier {
   std::int32_t k;
   float value;
@@ -171,6 +169,17 @@ struct Steps {
   float row[kBlockM], col[128];
 };
 
+// The work of a block on a tile. Only whole words, aligned to 8 bytes, because compilers copy it in
+// such units.
+struct alignas(8) Work {
+  TileCoord tile{};
+  unsigned first_chunk = 0, chunks = 0;  // chunks of K
+  unsigned stores_tile = 1;              // the work includes the tile's last chunk
+  unsigned num_partials = 0;             // previous clusters with chunks of the tile
+  unsigned is_last = 0;                  // the block's last work
+  unsigned index = 0;                    // among the tiles that the block stores
+};
+
 struct GemmStorage {
   union {
     std::byte ring[kRingBytes];
@@ -192,6 +201,41 @@ struct GemmStorage {
 struct GroupWidths {
   const float* widths = nullptr;
   unsigned of_a = 0, of_b = 0;  // groups
+};
+
+// Stream-K (Scheduler in gemm_sm90.cuh): each cluster first computes `full_waves` whole tiles, one
+// per wave; then the clusters share `count` tiles along K.
+struct StreamKTiles {
+  static constexpr unsigned kLeastChunks = 4;  // fewest chunks of a split tile
+
+  unsigned count = 0, full_waves = 0;
+  unsigned chunks_per_cluster = 0, extra = 0;  // the first `extra` clusters have one chunk more
+  Divisor chunks_per_tile;
+
+  StreamKTiles() = default;
+  // The last full wave is shared, too. Each cluster then has more than one tile of work, so that
+  // partial sums are ready before another cluster needs them.
+  StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
+    full_waves = tiles / clusters;
+    if (tiles % clusters == 0) return;
+    if (full_waves > 0) --full_waves;
+    count = tiles - full_waves * clusters;
+    chunks_per_cluster = count * chunks / clusters;
+    extra = count * chunks % clusters;
+  }
+
+  // First chunk of a cluster's range, moved to a tile's start if fewer than kLeastChunks away.
+  __device__ unsigned begin(unsigned cluster) const {
+    const unsigned even = chunks_per_cluster * cluster + (cluster < extra ? cluster : extra);
+    const unsigned in_tile = chunks_per_tile.remainder(even, chunks_per_tile.quotient(even));
+    if (in_tile < kLeastChunks) return even - in_tile;
+    return chunks_per_tile.value() - in_tile < kLeastChunks
+               ? even - in_tile + chunks_per_tile.value()
+               : even;
+  }
+  __device__ bool is_tile_start(unsigned chunk) const {
+    return chunks_per_tile.remainder(chunk, chunks_per_tile.quotient(chunk)) == 0;
+  }
 };
 
 // Parameters of the GEMM beside KernelArgs.

@@ -1,11 +1,11 @@
 // Int8x3: FP32 accuracy from INT8 tensor cores, by the Ozaki scheme.
 //
 // New against the rungs before: no FFMA. A split kernel scales each row of op(A) and column of
-// op(B) and splits it into three signed 8-bit digits (split_*.cuh). A GEMM computes six of the nine
+// op(B) and splits it into three signed 8-bit digits (split.cuh). A GEMM computes six of the nine
 // digit products exactly in int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
 // device decides from row statistics whether six products are as accurate as FP32, or eight are, or
-// ten with a fourth digit (refine.cuh), or these without outliers (outliers.cuh), or none; then it
-// multiplies in FP32 (fp32_fallback.cuh).
+// ten with a fourth digit, or these without outliers (refine.cuh), or none; then it multiplies in
+// FP32 (fp32_fallback.cuh).
 // What limits it: the power of the tensor cores. Needs compute capability 7.5; 9.0 has its own
 // kernels. All others take gemm_sm75.cuh, which has the same bits and no ten products.
 #pragma once
@@ -33,11 +33,8 @@
 
 #include "gemm_sm75.cuh"
 #include "gemm_sm90.cuh"
-#include "outliers.cuh"
 #include "refine.cuh"
-#include "split_block.cuh"
-#include "split_cluster.cuh"
-#include "split_pipelined.cuh"
+#include "split.cuh"
 
 namespace tilegate::int8x3 {
 // The stages and variants are in several sources, each of which has kernels of its own: nvcc gives
@@ -45,7 +42,7 @@ namespace tilegate::int8x3 {
 // source would allow shared memory for the kernels of another.
 namespace {
 
-// The split kernel of a problem. Each kernel below is an instance of a template in split_*.cuh.
+// The split kernel of a problem. Each kernel below is an instance of a template in split.cuh.
 
 using Long = LongConfig<256, 2>;
 using Ahead = AheadConfig<16, 6, 1>;

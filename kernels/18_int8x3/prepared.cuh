@@ -1,4 +1,4 @@
-// An operand that does not change, split once (prepared.hpp). A call splits the other operand, and
+// An operand that does not change, split once (int8x3.hpp). A call splits the other operand, and
 // copies the statistics of this one to the workspace, where `refine` and the GEMM expect those of
 // both. All of a call's kernels but copy_widths and checksum are those of other calls.
 #pragma once
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "int8x3.hpp"
 #include "plan.hpp"
-#include "prepared.hpp"
 
 namespace tilegate::int8x3 {
 

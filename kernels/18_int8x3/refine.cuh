@@ -1,9 +1,12 @@
-// The kernel `refine`, between the split kernel and the GEMM. It decides for the GEMM, and stores
-// the decision. If that is ten products, it writes the fourth digit of each element, the tail. If
-// it is FP32, and outliers may be set apart, it splits the operands again without them
-// (outliers.cuh), and the GEMM decides for the rest. Otherwise it ends.
+// Around the GEMM, what three planes of digits leave out: the kernel `refine`, between the split
+// kernel and the GEMM, and the kernel `add_outliers` after it.
+//
+// `refine` decides for the GEMM, and stores the decision. If that is ten products, it writes the
+// fourth digit of each element, the tail. If it is FP32, and outliers may be set apart, it splits
+// the operands again without them, and the GEMM decides for the rest. Otherwise it ends.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,27 +14,36 @@
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "digits.cuh"
 #include "layout.cuh"
-#include "outliers.cuh"
+#include "split.cuh"
 
 namespace tilegate::int8x3 {
 
+// Rows of a block: eight of an operand whose rows lie along k, so that a thread reads 64 bytes of
+// one; otherwise 32, so that a warp reads 128 bytes for each k.
+constexpr int kRefineThreads = 256;
+using RowsAlongK = SplitRowsConfig<kRefineThreads, 8>;
+using RowsAcrossK = SplitRowsConfig<kRefineThreads, 32>;
 constexpr int kRefineBlocksPerSm = 2;
 
-union RefineStorage {
-  float4 sums[kRefineThreads / 32][2];
-  ApartStorage<RowsAlongK> along_k;
-  ApartStorage<RowsAcrossK> across_k;
-};
-
-struct RefineJobs {
-  Job job[2];  // in groups of rows as RowsAlongK or RowsAcrossK has them
-  Pointers pointers[2];
-  unsigned groups[2];
-  Divisor slices[2];  // of K, per group
-};
+// Tails of a segment of a row.
+__device__ inline void store_tails(const float (&v)[kSegment], const Scale& scale, std::byte* to) {
+  float words[kSegment / 4];  // bit patterns: store_vector takes floats
+#pragma unroll
+  for (int i = 0; i < kSegment / 4; ++i) {
+    std::uint32_t word = 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      word |= (static_cast<std::uint32_t>(tail_of(v[4 * i + j], scale)) & 0xFFU) << 8 * j;
+    }
+    words[i] = float_of(word);
+  }
+  device::store_vector(reinterpret_cast<float*>(to),
+                       make_float4(words[0], words[1], words[2], words[3]));
+}
 
 // One block: the tails of a group of rows, for one slice of K.
 template <typename Rows>
@@ -50,6 +62,210 @@ __device__ void refine_slice(const Job& job, Pointers pointers, unsigned group, 
   load_segment(job, pointers, first_row + row, k, v);
   store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
 }
+
+// Outliers apart: for operands whose rows have a few elements far above all others, such as the
+// gradient of a softmax. Digits would be scaled by these, and leave few bits for the others.
+//
+// With A = A' + Aₒ and B = B' + Bₒ, of which Aₒ and Bₒ have the outliers,
+//
+//   A·B = A'·B' + A'·Bₒ + Aₒ·B
+//
+// The GEMM multiplies the digits of A' and B'. The kernel `add_outliers` adds the other two to C in
+// FP32: at most kMaxOutliers products per element for each.
+//
+// `refine` calls set_outliers_apart where the decision on the whole operands is FP32. It finds the
+// outliers of each row, splits the row again without them, and stores statistics for a second
+// decision. If that one is FP32, too, outliers and digits are not used.
+
+// Which elements of a row are outliers. Elements are grouped in octaves by their exponent. Octaves
+// are taken out from the largest down. The next one goes if it is kFar octaves above the typical
+// magnitude and at most kFewOutliers elements are then out, or kVeryFar above and at most
+// kMaxOutliers are out. Each outlier costs one FMA per element of its row or column of C.
+constexpr int kFar = 4, kVeryFar = 9;  // octaves
+constexpr int kFewOutliers = 4;
+constexpr int kOctaves = 16;   // that are counted
+constexpr int kNoBound = 255;  // of a row that cannot be scaled: no element is an outlier
+
+__host__ __device__ inline int exponent_of(float value) {
+  return static_cast<int>(bits_of(value) >> 23 & 0xFFU);
+}
+
+template <typename Rows>
+struct ApartStorage {
+  FinalizedRows<Rows> rows;
+  float squares[Rows::kWarps][Rows::kRows];  // sums without outliers
+  float factor[Rows::kRows];                 // of the elements that are squared
+  int bound[Rows::kRows];                    // exponents above this are outliers
+  int counts[kOctaves][Rows::kThreads];      // elements of each thread
+  int outliers[Rows::kThreads];              // of each thread
+};
+
+// The largest magnitude of a row with this step, or slightly more. 0: a zero row, or one that is
+// not scaled.
+__device__ inline float largest_of(float step) { return step * (kFull / 65536.0F); }
+
+// One warp: the exponent above which elements of a row are outliers. `octave`: that of the row's
+// largest.
+template <typename Rows>
+__device__ int find_bound(int row, int octave, std::int64_t k, const ApartStorage<Rows>& smem) {
+  static_assert(kOctaves == 16, "half a warp has an octave per lane");
+  constexpr int kThreadsOfRow = Rows::kThreads / Rows::kRows;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  RowStats stats;
+  if (lane < Rows::kWarps) stats = smem.rows.stats[lane][row];
+  reduce_lanes(stats, 1, 32);
+  int count = 0;  // of octave lane % kOctaves
+  for (int i = lane / kOctaves; i < kThreadsOfRow; i += 2) {
+    count += smem.counts[lane % kOctaves][i * Rows::kRows + row];
+  }
+  count += __shfl_xor_sync(~0U, count, kOctaves);
+  if (octave == 0 || !(stats.sum < INFINITY)) return kNoBound;  // zeros, or not scaled
+  const float root = stats.roots / std::ceil(static_cast<float>(k) * (1.0F / kRootsK));
+  const int typical = exponent_of(root * root);
+  int above = 0;
+  for (int i = 0; i < kOctaves; ++i) {
+    above += __shfl_sync(~0U, count, i);
+    const bool few = above <= kFewOutliers && octave >= typical + kFar,
+               very_far = above <= kMaxOutliers && octave >= typical + kVeryFar;
+    if (!few && !very_far) break;
+    --octave;
+  }
+  return octave;
+}
+
+// v without outliers.
+__device__ inline void leave_out(float (&v)[kSegment], int bound) {
+#pragma unroll
+  for (float& value : v) value = exponent_of(value) > bound ? 0.0F : value;
+}
+
+// Statistics of each row over the threads of a warp, for the reduction over warps.
+template <typename Rows>
+__device__ void store_stats(RowStats& stats, int row, ApartStorage<Rows>& smem) {
+  reduce_lanes(stats, Rows::kRows, 32);
+  const unsigned lane = threadIdx.x % 32;
+  if (lane < Rows::kRows) smem.rows.stats[threadIdx.x / 32][row] = stats;
+  __syncthreads();  // all warps have stored their statistics
+}
+
+// One block: finds the outliers of a group of rows and stores them. Then it splits the rest again:
+// digits, tails and steps, and the widths in pointers.kept_widths. Three passes over the rows:
+// count per octave; store outliers, statistics of the rest; digits.
+template <typename Rows>
+__device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned group,
+                                   ApartStorage<Rows>& smem) {
+  pointers.widths = pointers.kept_widths;
+  const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Rows>(job, group);
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const std::int64_t end_k = job.planes.chunks_k * kChunkK;
+  pointers.from += batch_index * pointers.stride;
+  float v[kSegment];
+
+  // The step is that of the split pass.
+  const float* steps = pointers.steps + batch_index * job.planes.rows() + first_row;
+  const float largest = largest_of(steps[row]);
+  const int first_octave = exponent_of(largest);
+#pragma unroll 1
+  for (int octave = 0; octave < kOctaves; ++octave) smem.counts[octave][thread] = 0;
+  RowStats stats;
+  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
+    load_segment(job, pointers, first_row + row, k, v);
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) {
+      stats.add(v[i]);
+      if (i % kRootsK == 0) stats.add_root(v[i]);
+      const auto octave = static_cast<unsigned>(first_octave - exponent_of(v[i]));
+      if (octave < kOctaves && v[i] != 0.0F) ++smem.counts[octave][thread];
+    }
+  }
+  store_stats(stats, row, smem);
+  for (int i = warp; i < Rows::kRows; i += Rows::kWarps) {
+    const int bound = find_bound(i, exponent_of(largest_of(steps[i])), job.k, smem);
+    if (lane == 0) smem.bound[i] = bound;
+  }
+  __syncthreads();  // all bounds are stored, and all steps have been read
+
+  const int bound = smem.bound[row];
+  int outliers = 0;
+#pragma unroll 1
+  for (int octave = 0; octave < first_octave - bound; ++octave)
+    outliers += smem.counts[octave][thread];
+  smem.outliers[thread] = outliers;
+  __syncthreads();  // all threads have stored their number of outliers
+  int entry = 0;    // of this thread's first outlier: after those of the row's threads before it
+#pragma unroll 1
+  for (int before = row; before < thread; before += Rows::kRows) {
+    entry += smem.outliers[before];
+  }
+  const std::int64_t rows = job.planes.matrices * job.planes.rows();
+  Outlier* to = pointers.outliers + batch_index * job.planes.rows() + first_row + row;
+  if (thread >= Rows::kThreads - Rows::kRows) {  // the last thread of the row
+#pragma unroll 1
+    for (int i = entry + outliers; i < kMaxOutliers; ++i) to[i * rows] = {-1, 0.0F};
+  }
+  to += entry * rows;
+  stats = {};
+  const float factor = largest > 0.0F ? 1.0F / largest : 1.0F;
+  float squares = 0.0F;
+  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
+    load_segment(job, pointers, first_row + row, k, v);
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) {
+      if (exponent_of(v[i]) > bound) {
+        *to = {static_cast<std::int32_t>(k) + i, v[i]};
+        to += rows;
+        v[i] = 0.0F;
+      }
+      stats.add(v[i]);
+      if (i % kRootsK == 0) stats.add_root(v[i]);
+      squares += v[i] * factor * (v[i] * factor);
+    }
+  }
+#pragma unroll
+  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) {
+    squares += __shfl_xor_sync(~0U, squares, lanes);
+  }
+  if (lane < Rows::kRows) smem.squares[warp][row] = squares;
+  if (thread < Rows::kRows) smem.factor[row] = factor;
+  store_stats(stats, row, smem);
+  finalize_rows<Rows>(job, pointers, first_row, batch_index, group, smem.rows,
+                      [&](int of_row, const RowStats& kept, const Scale& scale) {
+                        float sum = 0.0F;
+#pragma unroll 1
+                        for (int w = 0; w < Rows::kWarps; ++w) sum += smem.squares[w][of_row];
+                        const auto k = static_cast<float>(job.k);
+                        return width_of_kept(kept, scale, k, sum / k, smem.factor[of_row]);
+                      });
+
+  const Scale scale = smem.rows.scale[row];
+  const int row_in_chunk = static_cast<int>(first_row % kChunkRows) + row,
+            segment = static_cast<int>(first_k % kChunkK) / kSegment;
+  const std::int64_t chunk = job.planes.chunk(batch_index, first_row / kChunkRows, 0);
+  std::byte* planes = pointers.planes + chunk + offset_in_chunk(row_in_chunk, segment);
+  std::byte* tails =
+      pointers.tails + chunk / kPlanes + offset_in_chunk(row_in_chunk, segment, kNextTailRows);
+  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
+    load_segment(job, pointers, first_row + row, k, v);
+    leave_out(v, bound);
+    store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
+    store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
+  }
+}
+
+// The kernel `refine`.
+
+union RefineStorage {
+  float4 sums[kRefineThreads / 32][2];
+  ApartStorage<RowsAlongK> along_k;
+  ApartStorage<RowsAcrossK> across_k;
+};
+
+struct RefineJobs {
+  Job job[2];  // in groups of rows as RowsAlongK or RowsAcrossK has them
+  Pointers pointers[2];
+  unsigned groups[2];
+  Divisor slices[2];  // of K, per group
+};
 
 inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
     refine(RefineJobs jobs, GemmParams params) {
@@ -86,6 +302,193 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
       refine_slice<RowsAlongK>(job, jobs.pointers[second], group, slice);
     } else {
       refine_slice<RowsAcrossK>(job, jobs.pointers[second], group, slice);
+    }
+  }
+#endif
+}
+
+// The kernel `add_outliers`. A unit of work is a strip: kStripRows rows and up to kStripCols
+// columns of C. The strip's rows of A are in shared memory, kStripK of them at a time, because the
+// outliers of each column are at other k.
+
+constexpr int kStripRows = 8, kStripK = 3072, kStripThreads = 512;
+constexpr int kStripCols = 2 * kStripThreads;
+constexpr int kStripBlocksPerSm = 2;
+constexpr int kStripLoads = 4;  // outliers of a row or column whose loads are in flight together
+
+// Roundings of an element of C where outliers are apart: 16 for fold, scaling and both epilogues,
+// with a margin; 2·kMaxOutliers for the products of outliers.
+constexpr std::int64_t kOutlierRoundingChain = 16 + 2 * kMaxOutliers;
+
+struct OutlierJobs {
+  Job a, b;
+  SplitPointers from_a, from_b;
+  const Outlier *outliers_a = nullptr, *outliers_b = nullptr;  // (kMaxOutliers, rows)
+  const std::int32_t* without_outliers = nullptr;              // GemmParams::without_outliers
+  std::int64_t strips_m = 0, strips_n = 0, strips = 0;
+};
+
+struct StripStorage {
+  float a[kStripRows][kStripK + 4];  // padded: eight threads store a vector to each row
+  Outlier of_rows[kMaxOutliers][kStripRows];
+  int has_outliers[kStripThreads / 32];
+};
+
+// Whether `of_thread` is true in any thread of the block.
+__device__ inline bool any_thread(bool of_thread, int (&smem)[kStripThreads / 32]) {
+  int any = of_thread ? 1 : 0;
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) any |= __shfl_xor_sync(~0U, any, lanes);
+  if (threadIdx.x % 32 == 0) smem[threadIdx.x / 32] = any;
+  __syncthreads();  // all warps have stored theirs
+  any = 0;
+#pragma unroll
+  for (const int of_warp : smem) any |= of_warp;
+  return any != 0;
+}
+
+// Loads the strip's rows of A from `first_k` on, without their outliers.
+__device__ inline void load_strip(const OutlierJobs& jobs, const SplitPointers& a,
+                                  std::int64_t first_row, std::int64_t first_k,
+                                  StripStorage& smem) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread % kStripRows;
+#pragma unroll 1
+  for (int k = thread / kStripRows * kSegmentK; k < kStripK;
+       k += kStripThreads / kStripRows * kSegmentK) {
+    float v[kSegmentK];
+    load_segment(jobs.a, a, first_row + row, first_k + k, v);
+#pragma unroll
+    for (int i = 0; i < kSegmentK; i += 4) {
+      device::store_vector(&smem.a[row][k + i], make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]));
+    }
+  }
+  __syncthreads();  // the strip is stored before its outliers are cleared
+  if (thread < kStripRows * kMaxOutliers) {
+    const std::int64_t k = smem.of_rows[thread / kStripRows][row].k - first_k;
+    if (k >= 0 && k < kStripK) smem.a[row][k] = 0.0F;
+  }
+  __syncthreads();  // the strip is complete
+}
+
+// sum[row] += products of A and the outliers of a column, as far as the strip has their k.
+// `of_col`: the first; `next`: from one to the next. Returns whether there are any.
+__device__ inline bool add_of_column(const Outlier* of_col, std::int64_t next, std::int64_t first_k,
+                                     const StripStorage& smem, float (&sum)[kStripRows]) {
+  bool any = false;
+#pragma unroll 1
+  for (int first = 0; first < kMaxOutliers; first += kStripLoads) {
+    Outlier outliers[kStripLoads];
+#pragma unroll
+    for (int i = 0; i < kStripLoads; ++i) outliers[i] = of_col[(first + i) * next];
+#pragma unroll
+    for (const Outlier& outlier : outliers) {
+      const std::int64_t k = outlier.k - first_k;
+      if (outlier.k < 0 || k < 0 || k >= kStripK) continue;
+      any = true;
+#pragma unroll
+      for (int row = 0; row < kStripRows; ++row) {
+        sum[row] = std::fma(smem.a[row][k], outlier.value, sum[row]);
+      }
+    }
+    if (outliers[kStripLoads - 1].k < 0) break;  // the last
+  }
+  return any;
+}
+
+// sum[row] += products of the outliers of each row of the strip and a column of op(B).
+__device__ inline void add_of_rows(const Job& job, const SplitPointers& b, std::int64_t col,
+                                   const StripStorage& smem, float (&sum)[kStripRows]) {
+  const float* from = b.from + (job.along_k ? col * b.ld : col);
+  const std::int64_t next_k = job.along_k ? 1 : b.ld;
+#pragma unroll
+  for (int row = 0; row < kStripRows; ++row) {
+#pragma unroll 1
+    for (int first = 0; first < kMaxOutliers; first += kStripLoads) {
+      if (smem.of_rows[first][row].k < 0) break;
+      float v[kStripLoads];
+#pragma unroll
+      for (int i = 0; i < kStripLoads; ++i) {
+        const std::int32_t k = smem.of_rows[first + i][row].k;
+        v[i] = k < 0 ? 0.0F : from[k * next_k];
+      }
+#pragma unroll
+      for (int i = 0; i < kStripLoads; ++i) {
+        const Outlier outlier = smem.of_rows[first + i][row];
+        if (outlier.k >= 0) sum[row] = std::fma(outlier.value, v[i], sum[row]);
+      }
+    }
+  }
+}
+
+inline __global__ void __launch_bounds__(kStripThreads, kStripBlocksPerSm)
+    add_outliers(KernelArgs args, OutlierJobs jobs) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  auto& smem = device::shared_storage<StripStorage>();
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  if (*jobs.without_outliers == 0) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t rows_a = jobs.a.planes.matrices * jobs.a.planes.rows(),
+                     rows_b = jobs.b.planes.matrices * jobs.b.planes.rows();
+  for (std::int64_t strip = blockIdx.x; strip < jobs.strips; strip += gridDim.x) {
+    const std::int64_t product = strip / (jobs.strips_m * jobs.strips_n),
+                       in_product = strip % (jobs.strips_m * jobs.strips_n);
+    const std::int64_t first_row = in_product % jobs.strips_m * kStripRows,
+                       first_col = in_product / jobs.strips_m * kStripCols;
+    const std::int64_t end_col =
+        first_col + kStripCols < args.shape.n ? first_col + kStripCols : args.shape.n;
+    SplitPointers a = jobs.from_a, b = jobs.from_b;
+    a.from += jobs.a.planes.own(product) * a.stride;
+    b.from += jobs.b.planes.own(product) * b.stride;
+    const Outlier* of_a = jobs.outliers_a + jobs.a.planes.own(product) * jobs.a.planes.rows();
+    const Outlier* of_b = jobs.outliers_b + jobs.b.planes.own(product) * jobs.b.planes.rows();
+    const std::int64_t rows = args.shape.m - first_row;  // of C, from first_row on
+
+    __syncthreads();  // all threads are done with the previous strip
+    if (thread < kStripRows * kMaxOutliers) {
+      const int row = thread % kStripRows, i = thread / kStripRows;
+      smem.of_rows[i][row] = of_a[i * rows_a + first_row + row];
+    }
+    bool of_cols = false;  // whether a column has outliers
+    for (std::int64_t col = first_col + thread; col < end_col; col += kStripThreads) {
+      of_cols = of_cols || of_b[col].k >= 0;
+    }
+    of_cols = any_thread(of_cols, smem.has_outliers);
+
+    constexpr int kCols = kStripCols / kStripThreads;  // of a thread
+    float sum[kCols][kStripRows]{};
+    bool of_col[kCols]{};
+    for (std::int64_t first_k = 0; of_cols && first_k < jobs.a.k; first_k += kStripK) {
+      if (first_k > 0) __syncthreads();  // all threads have read the strip
+      load_strip(jobs, a, first_row, first_k, smem);
+#pragma unroll
+      for (int i = 0; i < kCols; ++i) {
+        const std::int64_t col = first_col + i * kStripThreads + thread;
+        if (col < end_col && add_of_column(of_b + col, rows_b, first_k, smem, sum[i])) {
+          of_col[i] = true;
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kCols; ++i) {
+      const std::int64_t col = first_col + i * kStripThreads + thread;
+      if (col >= end_col) continue;
+      add_of_rows(jobs.b, b, col, smem, sum[i]);
+      float* c = args.c + product * args.stride_c + first_row * args.ldc + col;
+      float element[kStripRows];
+#pragma unroll
+      for (int row = 0; row < kStripRows; ++row) {  // all loads, then all stores
+        const bool has_sum = of_col[i] || smem.of_rows[0][row].k >= 0;
+        element[row] = has_sum && row < rows ? c[row * args.ldc] : 0.0F;
+      }
+#pragma unroll
+      for (int row = 0; row < kStripRows; ++row) {
+        const bool has_sum = of_col[i] || smem.of_rows[0][row].k >= 0;
+        if (has_sum && row < rows) {
+          c[row * args.ldc] = std::fma(args.alpha, sum[i][row], element[row]);
+        }
+      }
     }
   }
 #endif

@@ -5,7 +5,7 @@
 
 #include <tilegate/distributed/sgemm.hpp>
 
-#include "18_int8x3/given.hpp"
+#include "18_int8x3/int8x3.hpp"
 #include "digits.hpp"
 #include "plan.hpp"
 

@@ -6,7 +6,7 @@
 #include <tilegate/device/device.cuh>
 
 #include "18_int8x3/gemm_sm90.cuh"
-#include "18_int8x3/split_block.cuh"
+#include "18_int8x3/split.cuh"
 #include "digits.hpp"
 
 namespace tilegate::distributed {

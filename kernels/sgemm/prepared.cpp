@@ -1,6 +1,4 @@
 // PreparedOperand: Int8x3 with digits that exist, beside Sgemm in FP32.
-#include "18_int8x3/prepared.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +10,8 @@
 
 #include <tilegate/prepared.hpp>
 #include <tilegate/sgemm.hpp>
+
+#include "18_int8x3/int8x3.hpp"
 
 namespace tilegate {
 namespace {

@@ -11,7 +11,7 @@
 #include <tilegate/prepared.hpp>
 #include <tilegate/stage.hpp>
 
-#include "18_int8x3/prepared.hpp"
+#include "18_int8x3/int8x3.hpp"
 
 namespace tilegate::int8x3 {
 

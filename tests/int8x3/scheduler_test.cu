@@ -7,8 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "18_int8x3/layout.cuh"
-#include "18_int8x3/scheduler.cuh"
+#include "18_int8x3/gemm_sm90.cuh"
 #include "models/layout.hpp"
 #include "simt/device_array.hpp"
 
