@@ -340,7 +340,7 @@ def read_results(repository: Path, what: str) -> RunFile | None:
     """Of bench/results: "shapes", every rung on odd, skinny and unaligned shapes; "sgemm", Sgemm
     on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems;
     "sustained", stages alone, for seconds; "variants", the other configurations of some rungs,
-    beside the default ones in the same processes."""
+    beside the default ones in the same processes; "prepared", products with a prepared B."""
     return _stored(repository / VARIANTS.with_name(f"nvidia-h200-{what}.json"), load)
 
 

@@ -1,5 +1,6 @@
 """The generated blocks and pictures of the READMEs, from sources and committed recordings."""
 
+import math
 import os
 import re
 import statistics
@@ -244,6 +245,7 @@ class Tables(Committed):
         ]
         profile, variants = read_profile(repository), read_results(repository, "variants")
         sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
+        prepared = read_results(repository, "prepared")
         marked = excerpts(repository / "kernels")
         for rung in rungs:
             page = repository / rung.folder / "README.md"
@@ -256,6 +258,8 @@ class Tables(Committed):
                 blocks.append(Block(page, "numbers", missing, draft))
             if accuracy and any(row.stage == rung.name for row in accuracy.rows):
                 blocks.append(Block(page, "accuracy", accuracy_block(accuracy, rung.name)))
+            if prepared is not None and has_block(page, "prepared"):
+                blocks.append(Block(page, "prepared", prepared_block(prepared)))
             if has_block(page, "idea"):
                 idea = idea_block(rung.name, marked.get(rung.name, ()), page)
                 blocks.append(Block(page, "idea", idea, draft))
@@ -317,6 +321,23 @@ def numbers_block(
         profiled_at=next((each.commit for each in profiled if each.commit), None),
         kernels=[kernel for each in profiled for kernel in each.kernels],
     )
+
+
+def prepared_block(run: Run) -> str:
+    """Products with a prepared B beside those that split it, or do not split at all."""
+
+    def extents(shape: str) -> list[int]:
+        return [int(extent) for extent in shape.partition("/")[0].split("x")]
+
+    def cell(stage: str, shape: str, mode: str) -> tuple[float, float | None] | None:
+        row = run.benchmarks.get(f"{stage}/{shape}{mode}")
+        return row and (2e-3 * math.prod(extents(shape)) / row.summary[GFLOPS], share(row))
+
+    shapes = [name.partition("/")[2] for name in run.benchmarks if name.startswith("Prepared/")]
+    shapes.sort(key=lambda shape: (extents(shape)[1:], shape.count("/"), extents(shape)))
+    columns = ("Sgemm", ""), ("Sgemm", "/split"), ("Prepared", "")
+    rows = [(shape, [cell(stage, shape, mode) for stage, mode in columns]) for shape in shapes]
+    return _block("prepared", rows=rows, made_on=provenance(run, run.benchmarks.values()))
 
 
 def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:

@@ -206,6 +206,26 @@ def test_a_page_shows_how_fast_a_rung_stays(ladder, run):
     assert "without a pause" not in ladder.page("09_swizzle").read_text()
 
 
+def test_a_page_shows_prepared_operands_in_the_order_of_their_rows(ladder, run):
+    ladder.write_baseline()
+    prepared = json.loads(ladder.baseline.read_text("utf-8"))
+    row = prepared["benchmarks"]["Warptile/1024x1024x1024"]
+    names = ("Prepared/16x64x64", "Prepared/2x64x64", "Sgemm/16x64x64", "Sgemm/16x64x64/split")
+    prepared["benchmarks"] = {
+        name: {**row, "gflops": 100.0 * (number + 1)} for number, name in enumerate(names)
+    }
+    path = ladder.path / VARIANTS.with_name("nvidia-h200-prepared.json")
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(prepared), encoding="utf-8")
+    page = ladder.page("10_warptile")
+    page.write_text(page.read_text() + "\n<!-- prepared:begin -->\n<!-- prepared:end -->\n")
+    assert run() == 0
+    shown = page.read_text().partition("<!-- prepared:begin -->")[2].splitlines()
+    ratio = f"{row['ratio_to_cublas']:.2f}"
+    assert shown[3] == f"| 2x64x64 | - | - | 0.1 µs, {ratio} |"
+    assert shown[4] == f"| 16x64x64 | 0.4 µs, {ratio} | 0.3 µs, {ratio} | 1.3 µs, {ratio} |"
+
+
 @pytest.mark.parametrize(
     "text", ["{", '{"rungs": [{"name": "Warptile", "kernels": [{"name": "a"}]}]}', '{"rungs": 1}']
 )
