@@ -92,6 +92,20 @@ def test_independent_runs_share_no_process(quiet):
     assert independent([replace(s, suite=s.suite[:5]) for s in quiet.sittings]).runs == 0
 
 
+def test_each_gpu_has_its_own_independent_runs(tmp_path):
+    other = Maker("other").suite(10)
+    other.document["device"]["name"] = "NVIDIA H100"
+    left_out = other.document["benchmarks"].pop(0)  # a narrower suite
+    for process in other.document["processes"]:
+        process["rows"].pop(left_out)
+    found = replay(loaded(other, Maker("one").suite(8), folder=tmp_path))
+    assert [s.name for s in found.sittings] == ["one"]
+    runs = {gpu: alone.runs for gpu, alone in found.independent.items()}
+    assert list(runs) == ["NVIDIA H200", "NVIDIA H100"]
+    assert runs["NVIDIA H100"] >= runs["NVIDIA H200"] == 1
+    assert "unchanged code, NVIDIA H100: " in markdown(found)
+
+
 def test_a_run_that_its_sitting_ends_counts_against_the_gate(quiet):
     first, *others = quiet.sittings
     slow = [shifted(process, -0.03) for process in others[0].suite[:10]]
@@ -139,7 +153,7 @@ def test_a_mutation_is_blocked(quiet):
 def test_the_table_is_the_same_each_time(quiet):
     assert markdown(quiet) == markdown(quiet)
     assert "*Tilegate, simulated*" in markdown(quiet)
-    assert "Independent gate runs on unchanged code: " in markdown(quiet)
+    assert "Independent gate runs on unchanged code, " in markdown(quiet)
     assert "| planted 3 % blocked | ≥ 99 % | 100 % (64 of 64, 8 cells) | yes |" in markdown(quiet)
     assert "On identical code 8 pairs confirm, not 12" in markdown(quiet)
 

@@ -331,7 +331,9 @@ def prepared_block(run: Run) -> str:
 
     def cell(stage: str, shape: str, mode: str) -> tuple[float, float | None] | None:
         row = run.benchmarks.get(f"{stage}/{shape}{mode}")
-        return row and (2e-3 * math.prod(extents(shape)) / row.summary[GFLOPS], share(row))
+        if row is None:
+            return None
+        return 2e-3 * math.prod(extents(shape)) / row.summary[GFLOPS], share(row)
 
     shapes = [name.partition("/")[2] for name in run.benchmarks if name.startswith("Prepared/")]
     shapes.sort(key=lambda shape: (extents(shape)[1:], shape.count("/"), extents(shape)))

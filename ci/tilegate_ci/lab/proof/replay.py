@@ -64,7 +64,7 @@ class Replay:
     mutations: Sequence[Mutation]
     simulation: simulate.Simulation
     scenarios: Sequence[simulate.Simulation]
-    independent: Independent
+    independent: Mapping[str, Independent]  # by GPU, that of `sittings` first
     delta_share: Rate  # of the suite, whose delta is 1 %
     process_s: float
     gate_s: float
@@ -72,13 +72,14 @@ class Replay:
 
 def replay(recorded: Sequence[Sitting]) -> Replay:
     """The sittings of the widest suite are replayed by every rule; those of a narrower one, as of a
-    rung's benchmark each, are independent gate runs alone."""
+    rung's benchmark each, are independent gate runs alone, which may be of other GPUs."""
     draw = np.random.default_rng(SEED)
     widest = max(len(sitting.names) for sitting in recorded)
     everything = [sitting for sitting in recorded if len(sitting.names) == widest]
     found = simulate.components(everything)
     slowest = max(p.wall_s for sitting in everything for p in sitting.suite)
     gate = [_gate(everything, screened) for screened in (True, False)]
+    gpus = dict.fromkeys(sitting.gpu for sitting in [*everything, *recorded])
     mutants = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
     return Replay(
         everything,
@@ -89,7 +90,7 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
             simulate.simulate(found, (2.0,), SEED, SCENARIO_RUNS, scenario)
             for scenario in simulate.SCENARIOS
         ],
-        independent(recorded),
+        {gpu: independent([each for each in recorded if each.gpu == gpu]) for gpu in gpus},
         Rate([_delta_share(sitting) for sitting in everything]),
         slowest,
         slowest * (SCREEN + 2 * paired.PAIRS),
@@ -202,7 +203,8 @@ class Figure(NamedTuple):
 
 def figures(replay: Replay) -> dict[str, Figure]:
     """The figures that the gate has to reach; proof.md names them, with these goals."""
-    gate, model, alone = replay.rules[0], replay.simulation, replay.independent
+    gate, model = replay.rules[0], replay.simulation
+    alone = next(iter(replay.independent.values()))
     false, process_s, gate_s = gate.false_blocks, replay.process_s, replay.gate_s
     hard = min(
         (each for each in replay.scenarios if each.scenario.places > 1),

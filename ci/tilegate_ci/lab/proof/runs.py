@@ -110,6 +110,7 @@ class Sitting:
     suite: tuple[Process, ...]
     arms: Mapping[Arm, Mapping[int, Process]]
     void: int
+    gpu: str
     made_on: str  # GPU, software, commit
     board: str | None  # a name for the GPU itself, where the recording has one
 
@@ -124,8 +125,10 @@ class Sitting:
 def sittings(recordings: Sequence[RecordingFile]) -> list[Sitting]:
     if not recordings:
         raise GateError("no recording given, and none in bench/recordings")
-    first = recordings[0]
-    for other in recordings[1:]:
+    # Narrower suites are not pooled with these.
+    widest = max(len(recording.benchmarks) for recording in recordings)
+    first, *others = (each for each in recordings if len(each.benchmarks) == widest)
+    for other in others:
         for field in ("name", "cublas"):
             here, there = (getattr(each.device, field) for each in (first, other))
             if here != there:
@@ -158,6 +161,7 @@ def _sitting(recording: RecordingFile) -> Sitting:
         suite,
         arms,
         len(recording.processes) - len(sound),
+        str(recording.device.name),
         f"{machine(recording.device.fields)}, commit {recording.commit[:12]}",
         suite[0].conditions.before.get("board"),
     )
@@ -303,6 +307,7 @@ class Independent:
     confirmed: int  # runs that needed pairs
     machines: int  # boards, or sittings where the recording does not name its board
     processes: int
+    made_on: tuple[str, ...]
 
     @property
     def bound(self) -> float:
@@ -332,6 +337,7 @@ def independent(everything: Sequence[Sitting]) -> Independent:
         pairs,
         len(machines),
         processes,
+        tuple(dict.fromkeys(sitting.made_on for sitting in everything)),
     )
 
 
