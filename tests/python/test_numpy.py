@@ -1,5 +1,7 @@
 """tilegate.matmul on NumPy arrays; the device is the CPU."""
 
+import threading
+
 import numpy as np
 import pytest
 import tilegate
@@ -100,3 +102,93 @@ def test_an_unknown_math_is_refused():
 def test_version_and_device():
     assert tilegate.__version__.count(".") == 2
     assert tilegate.device_name() == "simt"
+
+
+def normal(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("b", [normal(192, 136), normal(136, 192).T, normal(192, 272)[:, ::2]])
+def test_products_with_a_prepared_operand(b):
+    prepared = tilegate.prepare(b)
+    for a in (normal(70, 192), normal(192, 3).T, normal(1, 192)[:, :], normal(192)):
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        for _ in range(2):
+            found = a @ prepared
+            assert found.shape == exact.shape
+            assert np.linalg.norm(found - exact) <= 3e-7 * np.linalg.norm(exact)
+    batch = normal(2, 3, 192)
+    np.testing.assert_array_equal(
+        batch @ prepared, (batch.reshape(6, 192) @ prepared).reshape(2, 3, -1)
+    )
+    assert prepared.shape == (192, 136)
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(5, 7, 3), (0, 7, 3), (5, 0, 3), (5, 7, 0), (5, 200, 1)])
+def test_prepared_operands_of_any_size(m, k, n):
+    a, b = whole_numbers(m, k), whole_numbers(k, n)
+    np.testing.assert_array_equal(a @ tilegate.prepare(b), a @ b)
+
+
+def test_a_prepared_operand_keeps_what_it_needs():
+    prepared, b = tilegate.prepare(normal(192, 64)), normal(192, 64)
+    fill = [normal(192, 64, seed=2) for _ in range(8)]  # of the memory that a freed array had
+    np.testing.assert_array_equal(normal(64, 192) @ prepared, normal(64, 192) @ tilegate.prepare(b))
+    assert len(fill) == 8
+
+
+def test_a_prepared_operand_obeys_the_limit_of_workspaces():
+    a, prepared = normal(192, 192), tilegate.prepare(normal(192, 192))
+    split = a @ prepared
+    tilegate.set_workspace_limit(0)
+    try:
+        limited = a @ prepared
+    finally:
+        tilegate.set_workspace_limit(None)
+    assert (limited != split).any()
+    np.testing.assert_array_equal(a @ prepared, split)
+
+
+def test_a_checked_operand_may_not_change():
+    a, b = whole_numbers(5, 200), whole_numbers(200, 64)
+    prepared = tilegate.prepare(b, checked=True)
+    np.testing.assert_array_equal(a @ prepared, a @ b)
+    b[3, 4] += 1
+    with pytest.raises(tilegate.TilegateError, match="has changed"):
+        a @ prepared
+
+
+def test_a_wrong_call_with_a_prepared_operand_says_what_is_wrong():
+    for b in (whole_numbers(3), whole_numbers(2, 3, 4)):
+        with pytest.raises(ValueError, match=r"only a matrix \(k, n\) can be prepared"):
+            tilegate.prepare(b)
+    with pytest.raises(TypeError, match="b is of float64, not float32"):
+        tilegate.prepare(np.ones((2, 2)))
+    with pytest.raises(TypeError, match="b is list, neither"):
+        tilegate.prepare([[1.0]])
+    prepared = tilegate.prepare(whole_numbers(7, 3))
+    for a in (whole_numbers(5, 6), np.zeros((), np.float32)):
+        with pytest.raises(ValueError, match="do not fit"):
+            a @ prepared
+    with pytest.raises(TypeError, match="a is of float64, not float32"):
+        np.ones((5, 7)) @ prepared
+    with pytest.raises(TypeError):
+        prepared @ whole_numbers(3, 5)
+
+
+def test_threads_share_a_prepared_operand():
+    b = whole_numbers(200, 24)
+    prepared, wrong = tilegate.prepare(b), []
+
+    def multiply(seed):
+        for rows in range(1, 9):
+            a = whole_numbers(rows, 200, seed=seed)
+            if not np.array_equal(a @ prepared, a @ b):
+                wrong.append((seed, rows))
+
+    threads = [threading.Thread(target=multiply, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -29,6 +29,38 @@ def test_matmul(math):
         assert torch.equal(tilegate.matmul(a, b, math=math), a @ b)
 
 
+def test_products_with_a_prepared_operand():
+    weight = torch.randn(136, 192, generator=torch.Generator().manual_seed(1))
+    prepared = tilegate.prepare(weight.mT)
+    for shape in ((70, 192), (2, 3, 192), (192,)):
+        a = torch.randn(shape, generator=torch.Generator().manual_seed(2))
+        exact = a.double() @ weight.mT.double()
+        found = a @ prepared
+        assert found.shape == exact.shape
+        assert (found - exact).norm() <= 3e-7 * exact.norm()
+    compiled = torch.compile(lambda a: torch.relu(a @ prepared), backend="eager")
+    assert torch.equal(compiled(a), torch.relu(a @ prepared))
+
+
+def test_a_wrong_call_with_a_prepared_operand_says_what_is_wrong():
+    b = whole_numbers(7, 3)
+    prepared = tilegate.prepare(b.requires_grad_())
+    with pytest.raises(NotImplementedError, match="no gradient"):
+        whole_numbers(5, 7).requires_grad_() @ prepared
+    with torch.no_grad():
+        assert torch.equal(whole_numbers(5, 7).requires_grad_() @ prepared, whole_numbers(5, 7) @ b)
+    with pytest.raises(TypeError, match=r"a is of torch\.float64"):
+        whole_numbers(5, 7).double() @ prepared
+    with pytest.raises(ValueError, match="do not fit"):
+        whole_numbers(5, 6) @ prepared
+    with pytest.raises(TypeError, match=r"is of torch\.float16"):
+        tilegate.prepare(b.half())
+    with pytest.raises(ValueError, match="the operands are on meta"):
+        tilegate.prepare(b.to("meta"))
+    with pytest.raises(ValueError, match="a is on meta, b on cpu"):
+        torch.ones(5, 7, device="meta") @ prepared
+
+
 def test_operator_is_registered_as_pytorch_wants():
     a, b = torch.randn(5, 7, requires_grad=True), torch.randn(7, 3, requires_grad=True)
     torch.library.opcheck(torch.ops.tilegate.matmul, (a, b, "fp32"))

@@ -14,6 +14,7 @@ __all__ = [
     "device_name",
     "matmul",
     "override",
+    "prepare",
     "set_workspace_limit",
     "version",
 ]
@@ -32,6 +33,19 @@ def matmul(a: Any, b: Any, *, math: Math = "fp32") -> Any:
     if _is_tensor(a) or _is_tensor(b):
         return (_torch_part or _import_torch_part()).matmul(a, b, math)
     return _numpy.matmul(a, b, math)
+
+
+def prepare(b: Any, *, checked: bool = False) -> Any:
+    """b, (k, n), split once for many products: `a @ tilegate.prepare(b)` is `matmul(a, b,
+    math="fp32_split")` in less time where a, (..., k), has few rows, such as 64 to 512. Meant for
+    the weights of a layer that is not trained. The digits take about four bytes per element, and b
+    is kept, too. Prepare it again after changing it; with `checked` each product finds a change,
+    which stops the device. On CUDA other streams have to wait for the one that was current here.
+
+    Raises as `matmul`; products raise NotImplementedError where a needs a gradient."""
+    if _is_tensor(b):
+        return (_torch_part or _import_torch_part()).Prepared(b, checked)
+    return _numpy.Prepared(b, checked)
 
 
 def override(math: Math = "fp32_split", least: int = 2**28) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 Math = Literal["fp32", "fp32_split"]
 _MATH = {"fp32": 0, "fp32_split": 1}
 
-_ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
+_ROW_MAJOR, _NO_TRANS, _TRANS, _OPERAND_B = 101, 111, 112, 152
 _SUCCESS = 0
 _ALIGNMENT = 16  # bytes; what a plan depends on
 _PLANS = 4096  # the most that a cache holds
@@ -52,6 +52,16 @@ def library() -> ctypes.CDLL:
     ]  # fmt: skip
     found.tilegate_sgemm_strided_batched.argtypes = problem
     found.tilegate_sgemm_strided_batched_workspace_bytes.argtypes = [*problem, pointer]
+    to_prepare: list[Any] = [pointer, i32, i32, i32, i64, i64, pointer, i64, i32]
+    found.tilegate_prepare_bytes.argtypes = [*to_prepare, pointer]
+    found.tilegate_prepare.argtypes = [*to_prepare, pointer, ctypes.c_size_t, pointer]
+    found.tilegate_destroy_prepared.argtypes = [pointer]
+    prepared: list[Any] = [
+        pointer, pointer, i32, i32, i32, i64, i64, i64, f32, pointer, i64, pointer, i64, f32,
+        pointer, i64,
+    ]  # fmt: skip
+    found.tilegate_sgemm_prepared.argtypes = prepared
+    found.tilegate_sgemm_prepared_workspace_bytes.argtypes = [*prepared, pointer]
     found.tilegate_set_stream.argtypes = [pointer, pointer]
     found.tilegate_set_math.argtypes = [pointer, i32]
     found.tilegate_set_workspace.argtypes = [pointer, pointer, ctypes.c_size_t]
@@ -185,6 +195,69 @@ def multiply(
     del owner  # only now may it be taken for other work of the stream
 
 
+class PreparedB:
+    """The digits of a B, (k, n), at an address. Neither its memory nor that of B may be freed, and
+    B may not change, as long as products are enqueued."""
+
+    def __init__(
+        self,
+        b: Operand,
+        is_checked: bool,
+        stream: int,
+        allocate: Callable[[int], tuple[int, Any]],
+    ) -> None:
+        self._prepared = ctypes.c_void_p()
+        self._b, self._workspaces = b, dict[tuple[Any, ...], int]()
+        self._lock = threading.Lock()
+        (k, n), (op, ld, _), at = b
+        operand = _ROW_MAJOR, _OPERAND_B, op, n, k, at, ld, int(is_checked)
+        mine = self._told(stream)
+        size = ctypes.c_size_t()
+        mine.check(library().tilegate_prepare_bytes(mine.handle, *operand, ctypes.byref(size)))
+        self.memory: Any
+        pointer, self.memory = allocate(size.value) if size.value else (0, None)
+        mine.check(
+            library().tilegate_prepare(
+                mine.handle, *operand, pointer, size, ctypes.byref(self._prepared)
+            )
+        )
+
+    def __del__(self) -> None:
+        library().tilegate_destroy_prepared(self._prepared)
+
+    @staticmethod
+    def _told(stream: int) -> _Thread:
+        mine, settings = _thread or _of_thread(), (stream, workspace_limit.value)
+        if mine.told is None or mine.told[1:] != settings:
+            mine.tell(0, *settings)
+        return mine
+
+    def multiply(
+        self, a: Operand, c: int, stream: int, allocate: Callable[[int], tuple[int, Any]]
+    ) -> None:
+        """C <- A·B. C, a, stream and `allocate` as for the function `multiply`."""
+        (shape_a, of_a, at_a), ((k, n), of_b, at_b) = a, self._b
+        m = shape_a[0]
+        arguments = (
+            self._prepared, _ROW_MAJOR, of_a[0], of_b[0], m, n, k, 1.0, at_a, of_a[1], at_b,
+            of_b[1], 0.0, c, n,
+        )  # fmt: skip
+        with self._lock:  # plans are made and kept by one thread at a time
+            mine = self._told(stream)
+            key = shape_a, of_a, at_a % _ALIGNMENT, c % _ALIGNMENT, workspace_limit.value
+            if key not in self._workspaces:
+                size = ctypes.c_size_t()
+                bytes_of = library().tilegate_sgemm_prepared_workspace_bytes
+                mine.check(bytes_of(mine.handle, *arguments, ctypes.byref(size)))
+                self._workspaces[key] = size.value
+            workspace, owner = self._workspaces[key], None
+            if workspace:
+                pointer, owner = allocate(workspace)
+                mine.check(library().tilegate_set_workspace(mine.handle, pointer, workspace))
+            mine.check(library().tilegate_sgemm_prepared(mine.handle, *arguments))
+            del owner
+
+
 def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """Of a product; ValueError where the shapes do not fit."""
     batches = {shape[0] for shape in (a, b) if len(shape) == 3}
@@ -194,6 +267,20 @@ def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
             f"shapes {tuple(a)} and {tuple(b)} do not fit: (m, k) by (k, n), or batches of these"
         )
     return (*batches, a[-2], b[-1])
+
+
+def matrix_shape(b: tuple[int, ...]) -> tuple[int, int]:
+    """Of an operand that is prepared."""
+    if len(b) != 2:
+        raise ValueError(f"b has the shape {tuple(b)}: only a matrix (k, n) can be prepared")
+    return b[0], b[1]
+
+
+def prepared_shape(a: tuple[int, ...], b: tuple[int, int]) -> tuple[int, ...]:
+    """Of a product with a prepared B."""
+    if not a or a[-1] != b[0]:
+        raise ValueError(f"shapes {tuple(a)} and {b} do not fit: (..., k) by a prepared (k, n)")
+    return (*a[:-1], b[1])
 
 
 @lru_cache(_PLANS)

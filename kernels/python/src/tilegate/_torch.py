@@ -1,9 +1,10 @@
 """Products of PyTorch tensors: the operator tilegate::matmul, and PyTorch's own in its place."""
 
 import ctypes
+import math
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -14,13 +15,16 @@ from torch.library import Library, get_kernel, register_autograd, register_fake
 from tilegate._library import (
     Math,
     Operand,
+    PreparedB,
     TilegateError,
     check_math,
     device_name,
     layout,
     library,
+    matrix_shape,
     multiply,
     path,
+    prepared_shape,
     result_shape,
     workspace_limit,
 )
@@ -151,13 +155,17 @@ def enqueue(
             with torch.cuda.device(device):
                 return enqueue(a, b, c, alpha, beta, math)
         stream = torch._C._cuda_getCurrentRawStream(device)
+    (a, of_a), (b, of_b) = _placed(a), _placed(b)
+    allocate = _allocator(c)
+    return multiply(of_a, of_b, c.data_ptr(), alpha, beta, math, device, stream, allocate)
 
+
+def _allocator(near: torch.Tensor) -> Callable[[int], tuple[int, torch.Tensor]]:
     def allocate(size: int) -> tuple[int, torch.Tensor]:
-        memory = c.new_empty(-(-size // c.element_size()))
+        memory = near.new_empty(-(-size // near.element_size()))
         return memory.data_ptr(), memory
 
-    (a, of_a), (b, of_b) = _placed(a), _placed(b)
-    return multiply(of_a, of_b, c.data_ptr(), alpha, beta, math, device, stream, allocate)
+    return allocate
 
 
 def _placed(tensor: torch.Tensor) -> tuple[torch.Tensor, Operand]:
@@ -169,6 +177,44 @@ def _placed(tensor: torch.Tensor) -> tuple[torch.Tensor, Operand]:
         found = layout(shape, tensor.stride())
         assert found is not None
     return tensor, (shape, found, tensor.data_ptr())
+
+
+class Prepared:
+    """See tilegate.prepare."""
+
+    def __init__(self, b: torch.Tensor, checked: bool) -> None:
+        check_operands(b, b, "fp32_split")
+        self.shape = matrix_shape(b.shape)
+        self._b, of_b = _placed(b.detach())
+        with _device_of(b):
+            self._stream = _stream_of(b)
+            self._prepared = PreparedB(of_b, checked, self._stream, _allocator(self._b))
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def __rmatmul__(self, a: torch.Tensor) -> torch.Tensor:
+        check_operands(a, self._b, "fp32_split")
+        if torch.is_grad_enabled() and a.requires_grad:
+            raise NotImplementedError("a product with a prepared operand has no gradient")
+        shape = prepared_shape(a.shape, self.shape)
+        rows, of_a = _placed(a.reshape(math.prod(shape[:-1]), self.shape[0]))
+        result = a.new_empty(shape)
+        with _device_of(a):
+            stream = _stream_of(a)
+            self._prepared.multiply(of_a, result.data_ptr(), stream, _allocator(a))
+            if stream != self._stream:  # neither may be freed before this product is computed
+                self._b.record_stream(torch.cuda.current_stream())
+                if self._prepared.memory is not None:
+                    self._prepared.memory.record_stream(torch.cuda.current_stream())
+        return result
+
+
+def _device_of(tensor: torch.Tensor) -> Any:
+    return torch.cuda.device(tensor.device) if _KEY == "CUDA" else nullcontext()
+
+
+def _stream_of(tensor: torch.Tensor) -> int:
+    stream: int = torch._C._cuda_getCurrentRawStream(tensor.get_device()) if _KEY == "CUDA" else 0
+    return stream
 
 
 @contextmanager
