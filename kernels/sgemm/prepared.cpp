@@ -51,13 +51,21 @@ Status PreparedOperand::prepare(const float* from, void* memory, std::size_t mem
   }
   if (bytes_ > 0) {
     if (Status s = check_pointer(problem_, operand_, from); !s.ok()) return s;
-    if (memory == nullptr || memory_bytes < bytes_) {
+    if (memory_bytes < bytes_) {
       return Status::invalid_argument("memory", "memory of " + std::to_string(memory_bytes) +
                                                     " bytes; the operand needs " +
                                                     std::to_string(bytes_));
     }
-    if (reinterpret_cast<std::uintptr_t>(memory) % 16 != 0) {
+    if (memory == nullptr) return Status::invalid_argument("memory", "memory is a null pointer");
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    if (begin % 16 != 0) {
       return Status::invalid_argument("memory", "memory is not 16-byte aligned");
+    }
+    const auto operand = reinterpret_cast<std::uintptr_t>(from);
+    const auto size = static_cast<std::uintptr_t>(problem_.span(operand_)) * sizeof(float);
+    if (begin < operand + size && operand < begin + bytes_) {
+      const std::string name = kOperandNames[static_cast<std::size_t>(operand_)];
+      return Status::invalid_argument("memory", "memory overlaps " + name);
     }
     const int8x3::Prepared prepared{problem_, operand_, device_, is_checked_,
                                     static_cast<std::byte*>(memory)};
