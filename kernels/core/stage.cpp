@@ -142,6 +142,7 @@ Status check_device(const Requirements& requirements, const Device& device) {
     return Status::unsupported(std::string(requirements.not_on_simt));
   }
   const int needed = requirements.compute_capability, has = device.compute_capability;
+  if (device.is_cuda && has == 0) return Status::unsupported("no CUDA device is available");
   if (device.is_cuda && (requirements.no_later ? has != needed : has < needed)) {
     return Status::unsupported("needs compute capability " + std::to_string(needed) +
                                (requirements.no_later ? " and no later one, " : ", ") +

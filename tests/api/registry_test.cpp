@@ -117,6 +117,7 @@ TEST(Plan, ChecksForOneComputeCapability) {
   EXPECT_EQ(check_device(only, gpu(100)).message(),
             "needs compute capability 90 and no later one, a GPU has 100");
   EXPECT_FALSE(check_device(only, gpu(89)).ok());
+  EXPECT_EQ(check_device({}, gpu(0)).message(), "no CUDA device is available");
   EXPECT_TRUE(check_device({.compute_capability = 90}, gpu(100)).ok());
 }
 
