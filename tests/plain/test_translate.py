@@ -159,6 +159,7 @@ __global__ void k(float* p, int n) {
   asm("st.global.f32 [%0 + 4], %1;" :: "l"(p), "f"(x) : "memory");
   asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(x) : "f"(n > 0 ? v.x : v.z), "f"(v.y));
   asm volatile("bar.sync 0;");
+  asm volatile("membar.gl;" ::: "memory");
   p[0] = a[0][0] + in_place.x[0] + pairs[0].first.first + both.f + all[0] + zeros[1].x + pair.x + x;
   p[min(n, 3u)] = __shfl_xor_sync(0xffffffff, x, 1, 16) + __ballot_sync(~0u, n) + warpSize;
   p[1] = __shfl_up_sync(0xffffffff, x, 1) + atomicCAS((unsigned*)p, 1, 2);
@@ -194,6 +195,7 @@ auto&& tilegate_o0 = (u . elements [ 0 ]); auto&& tilegate_o1 = (copy . y);
 auto&& tilegate_o0 = (p); auto&& tilegate_o1 = (x); {
 auto&& tilegate_o0 = (x); auto&& tilegate_o1 = (n > 0 ? v . x : v . z);
 tilegate_o0 = __fmaf_rn(tilegate_o1, tilegate_o2, tilegate_o0);
+do { __threadfence(); } while (false);
 Launch(blocks, {8, 4}, bytes, s)("k", [&](auto... tilegate_args)
 { k<8, float>(tilegate_args...); }, p, helper(1, 2));
 Launch(dim3(1, 2, 3), 32)("k", [&](auto... tilegate_args)

@@ -252,6 +252,10 @@ def _bar(opcode: list[str], rest: str, _value: _Value) -> str | None:
     return "__syncthreads(); " if opcode[1] == "sync" and rest.strip() == "0" else None
 
 
+def _membar(opcode: list[str], _rest: str, _value: _Value) -> str:
+    return "" if opcode[1:] == ["cta"] else "__threadfence(); "
+
+
 def _nothing(_opcode: list[str], _rest: str, _value: _Value) -> str:
     return ""
 
@@ -267,6 +271,6 @@ _EMIT: dict[str, Callable[[list[str], str, _Value], str | None]] = {
     "fma": _fma,
     "bar": _bar,
     "barrier": _bar,
-    "membar": _nothing,
+    "membar": _membar,
     "prefetch": _nothing,
 }
