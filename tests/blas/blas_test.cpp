@@ -504,6 +504,17 @@ TEST(BlasPrepared, NamesWrongArguments) {
     EXPECT_EQ(tilegate_message(call.handle), message_of_order);
     call.order = order;
     EXPECT_EQ(call.run(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+    const auto message_of = [&](float* c) {
+      EXPECT_EQ(tilegate_sgemm_prepared(call.handle, call.prepared, order, call.op_a(), call.op_b(),
+                                        call.m, call.n, call.kK, 1.0F, call.a.data(), call.lda(),
+                                        call.b.data(), call.ldb(), 0.0F, c, call.ldc()),
+                TILEGATE_INVALID_ARGUMENT);
+      return std::string(tilegate_message(call.handle));
+    };
+    EXPECT_EQ(message_of(reinterpret_cast<float*>(call.memory.data())),
+              "c overlaps the prepared operand");
+    tilegate_set_workspace(call.handle, call.memory.data(), std::size_t{1} << 30);
+    EXPECT_EQ(message_of(call.c.data()), "workspace overlaps the prepared operand");
   }
   const Handle handle;
   std::size_t bytes = 0;
