@@ -130,8 +130,8 @@ TEST(PlainHeader, ALaunchBeyondTheLimitsOfCudaIsAnError) {
   };
   EXPECT_EQ(message(dim3(1, 2, 3), dim3(1, 2, 64)), "");
   EXPECT_EQ(message(7, dim3(1, 2, 65)),
-            "count_threads: invalid launch of 7 blocks of 1x2x65 threads with 0 bytes of shared "
-            "memory");
+            "count_threads: invalid launch of 7 blocks of 130 threads (65 along z) with 0 bytes of "
+            "shared memory");
   EXPECT_EQ(message(dim3(1, 65536), 5),
             "count_threads: invalid launch of 1x65536x1 blocks of 5 threads with 0 bytes of shared "
             "memory");

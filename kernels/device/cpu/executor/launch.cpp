@@ -15,12 +15,6 @@ constexpr unsigned kMaxThreadsZ = 64;           // along z, as in CUDA
 constexpr unsigned kMaxBlocksYz = 65535;        // along y or z, as in CUDA
 constexpr std::size_t kMaxShared = 227 * 1024;  // bytes per block, as on compute capability 9.0
 
-// "7", or "7x2x1" where it is not one-dimensional.
-std::string extents(std::int64_t x, unsigned y, unsigned z) {
-  const std::string first = std::to_string(x);
-  return y == 1 && z == 1 ? first : first + 'x' + std::to_string(y) + 'x' + std::to_string(z);
-}
-
 }  // namespace
 
 void Executor::begin_call(Stream stream) {
@@ -39,10 +33,16 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
   if (is_running()) return Status::device_error(kernel + ": launched from inside a kernel");
   if (blocks < 1 || blocks >= std::int64_t{1} << 31 || threads < 1 || threads > kMaxThreads ||
       config.threads_z > kMaxThreadsZ || config.shared_bytes > kMaxShared) {
-    return Status::device_error(
-        kernel + ": invalid launch of " + extents(config.blocks, config.blocks_y, config.blocks_z) +
-        " blocks of " + extents(config.threads_x, config.threads_y, config.threads_z) +
-        " threads with " + std::to_string(config.shared_bytes) + " bytes of shared memory");
+    std::string grid = std::to_string(config.blocks);
+    if (config.blocks_y != 1 || config.blocks_z != 1) {
+      grid += "x" + std::to_string(config.blocks_y) + "x" + std::to_string(config.blocks_z);
+    }
+    const std::string along_z = config.threads_z > kMaxThreadsZ
+                                    ? " (" + std::to_string(config.threads_z) + " along z)"
+                                    : "";
+    return Status::device_error(kernel + ": invalid launch of " + grid + " blocks of " +
+                                std::to_string(threads) + " threads" + along_z + " with " +
+                                std::to_string(config.shared_bytes) + " bytes of shared memory");
   }
   if (cluster < 1 || cluster > kMaxCluster || blocks % cluster != 0 ||
       (cluster > 1 && threads % kWarpSize != 0)) {
