@@ -127,7 +127,7 @@ Plan PreparedOperand::plan(const Problem& problem, std::string_view configuratio
                         Status::unsupported("PreparedOperand has no configuration '" +
                                             std::string(configuration) + "' for this problem")};
   }
-  if (takes_digits) {
+  if (bytes_ > 0) {
     plan.choice_.enqueue =
         [memory = memory_, bytes = bytes_,
          c_bytes = static_cast<std::size_t>(plan.problem().span(Operand::kC)) * sizeof(float),

@@ -513,6 +513,10 @@ TEST(BlasPrepared, NamesWrongArguments) {
     };
     EXPECT_EQ(message_of(reinterpret_cast<float*>(call.memory.data())),
               "c overlaps the prepared operand");
+    call.m = 1;  // in FP32, which reads no digits
+    EXPECT_EQ(message_of(reinterpret_cast<float*>(call.memory.data())),
+              "c overlaps the prepared operand");
+    call.m = PreparedCall::kOther;
     tilegate_set_workspace(call.handle, call.memory.data(), std::size_t{1} << 30);
     EXPECT_EQ(message_of(call.c.data()), "workspace overlaps the prepared operand");
   }
