@@ -207,14 +207,16 @@ std::string swapped(std::string text) {
 }
 
 // Where the order is by columns, a plan has A and B swapped. Its messages begin with the argument
-// at fault; or C overlaps one, which they end with.
+// at fault; or C or the workspace overlaps one, which they end with.
 Status in_words_of(const Call& call, const Status& status) {
   if (call.order == TILEGATE_ROW_MAJOR || status.code() != Status::Code::kInvalidArgument) {
     return status;
   }
   std::string message = status.message();
   const std::string& argument = status.argument();
-  if (message.starts_with("c overlaps ")) return Status::invalid_argument("c", swapped(message));
+  if (message.find(" overlaps ") != std::string::npos) {
+    return Status::invalid_argument(argument, swapped(message));
+  }
   const std::string rows = " rows of leading dimension";
   if (const std::size_t at = message.find(rows); at != std::string::npos) {
     message.replace(at, rows.size(), " columns of leading dimension");

@@ -1,10 +1,12 @@
 // Common to all stages: checks of the problem before planning, and of operands before a launch.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <tilegate/stage.hpp>
@@ -80,6 +82,10 @@ struct Address {
   std::uintptr_t begin, end;  // one past the last byte
 };
 
+bool overlap(const Address& one, const Address& other) {
+  return one.begin < other.end && other.begin < one.end;
+}
+
 Status check_pointer(const Problem& problem, Operand operand, const float* data, Address* address) {
   const std::string name = name_of(operand);
   if (data == nullptr) return Status::invalid_argument(name, name + " is a null pointer");
@@ -102,6 +108,28 @@ Status check_pointer(const Problem& problem, Operand operand, const float* data,
   return {};
 }
 
+// `spans` of A, B and C.
+Status check_workspace(const Operands& operands, std::size_t needed, const std::string& stage,
+                       const std::array<Address, 3>& spans) {
+  if (needed == 0) return {};
+  const auto refused = [](const std::string& why) {
+    return Status::invalid_argument("workspace", "workspace " + why);
+  };
+  if (operands.workspace_bytes < needed) {
+    return refused("of " + std::to_string(operands.workspace_bytes) + " bytes; " + stage +
+                   " needs " + std::to_string(needed));
+  }
+  if (operands.workspace == nullptr) return refused("is a null pointer");
+  const auto begin = reinterpret_cast<std::uintptr_t>(operands.workspace);
+  if (begin % 16 != 0) return refused("is not 16-byte aligned");
+  for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
+    if (overlap({begin, begin + needed}, spans[static_cast<std::size_t>(operand)])) {
+      return refused(std::string("overlaps ") + name_of(operand));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_pointer(const Problem& problem, Operand operand, const float* data) {
@@ -114,6 +142,7 @@ Status check_device(const Requirements& requirements, const Device& device) {
     return Status::unsupported(std::string(requirements.not_on_simt));
   }
   const int needed = requirements.compute_capability, has = device.compute_capability;
+  if (device.is_cuda && has == 0) return Status::unsupported("no CUDA device is available");
   if (device.is_cuda && (requirements.no_later ? has != needed : has < needed)) {
     return Status::unsupported("needs compute capability " + std::to_string(needed) +
                                (requirements.no_later ? " and no later one, " : ", ") +
@@ -197,25 +226,18 @@ Status Stage::prepare() const {
 }
 
 Status Plan::check(const Operands& operands) const {
-  Address c{}, input{};
+  std::array<Address, 3> spans{};  // empty where A and B are not read
+  auto& [a, b, c] = spans;
   if (Status s = check_pointer(problem_, Operand::kC, operands.c, &c); !s.ok()) return s;
-  for (const auto& [operand, data] :
-       {std::pair{Operand::kA, operands.a}, std::pair{Operand::kB, operands.b}}) {
+  for (const auto& [operand, data, span] :
+       {std::tuple{Operand::kA, operands.a, &a}, std::tuple{Operand::kB, operands.b, &b}}) {
     if (!problem_.reads_a_and_b()) break;
-    if (Status s = check_pointer(problem_, operand, data, &input); !s.ok()) return s;
-    if (c.begin < input.end && input.begin < c.end) {
+    if (Status s = check_pointer(problem_, operand, data, span); !s.ok()) return s;
+    if (overlap(c, *span)) {
       return Status::invalid_argument("c", std::string("c overlaps ") + name_of(operand));
     }
   }
-  const std::size_t needed = workspace_bytes();
-  if (needed > 0 && (operands.workspace == nullptr || operands.workspace_bytes < needed)) {
-    return Status::invalid_argument(
-        "workspace", "workspace of " + std::to_string(operands.workspace_bytes) + " bytes; " +
-                         stage_ + " needs " + std::to_string(needed));
-  }
-  if (needed > 0 && reinterpret_cast<std::uintptr_t>(operands.workspace) % 16 != 0) {
-    return Status::invalid_argument("workspace", "workspace is not 16-byte aligned");
-  }
+  if (Status s = check_workspace(operands, workspace_bytes(), stage_, spans); !s.ok()) return s;
   const int current = device::current().ordinal;
   if (current != device_ordinal_) {
     return Status::unsupported("planned for device " + std::to_string(device_ordinal_) +

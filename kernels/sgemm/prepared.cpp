@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::string_view kPrefix = "Prepared:";
 
+bool overlap(const void* one, std::size_t bytes, const void* other, std::size_t other_bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(one);
+  const auto other_begin = reinterpret_cast<std::uintptr_t>(other);
+  return begin < other_begin + other_bytes && other_begin < begin + bytes;
+}
+
 // "70x300, ld 304, transposed"
 std::string describe(const Problem& problem, Operand operand) {
   const auto [rows, cols] = problem.extent(operand);
@@ -51,13 +57,19 @@ Status PreparedOperand::prepare(const float* from, void* memory, std::size_t mem
   }
   if (bytes_ > 0) {
     if (Status s = check_pointer(problem_, operand_, from); !s.ok()) return s;
-    if (memory == nullptr || memory_bytes < bytes_) {
+    if (memory_bytes < bytes_) {
       return Status::invalid_argument("memory", "memory of " + std::to_string(memory_bytes) +
                                                     " bytes; the operand needs " +
                                                     std::to_string(bytes_));
     }
+    if (memory == nullptr) return Status::invalid_argument("memory", "memory is a null pointer");
     if (reinterpret_cast<std::uintptr_t>(memory) % 16 != 0) {
       return Status::invalid_argument("memory", "memory is not 16-byte aligned");
+    }
+    const auto size = static_cast<std::size_t>(problem_.span(operand_)) * sizeof(float);
+    if (overlap(memory, bytes_, from, size)) {
+      const std::string name = kOperandNames[static_cast<std::size_t>(operand_)];
+      return Status::invalid_argument("memory", "memory overlaps " + name);
     }
     const int8x3::Prepared prepared{problem_, operand_, device_, is_checked_,
                                     static_cast<std::byte*>(memory)};
@@ -114,6 +126,21 @@ Plan PreparedOperand::plan(const Problem& problem, std::string_view configuratio
     plan.choice_ = {.status =
                         Status::unsupported("PreparedOperand has no configuration '" +
                                             std::string(configuration) + "' for this problem")};
+  }
+  if (bytes_ > 0) {
+    plan.choice_.enqueue =
+        [memory = memory_, bytes = bytes_,
+         c_bytes = static_cast<std::size_t>(plan.problem().span(Operand::kC)) * sizeof(float),
+         workspace_bytes = plan.workspace_bytes(),
+         multiply = std::move(plan.choice_.enqueue)](const KernelArgs& args, Stream stream) {
+          if (overlap(memory, bytes, args.c, c_bytes)) {
+            return Status::invalid_argument("c", "c overlaps the prepared operand");
+          }
+          if (overlap(memory, bytes, args.workspace, workspace_bytes)) {
+            return Status::invalid_argument("workspace", "workspace overlaps the prepared operand");
+          }
+          return multiply(args, stream);
+        };
   }
   if (is_checked_) {
     plan.choice_.enqueue = [prepared, multiply = std::move(plan.choice_.enqueue)](

@@ -136,8 +136,31 @@ TEST(Plan, RejectsASmallerWorkspaceThanItAsksFor) {
   EXPECT_FALSE(accepts(2, kWorkspaceBytes + 8)) << "aligned to 8 bytes";
   const Operands none{
       .a = address(0), .b = address(0), .c = address(1000), .workspace_bytes = kWorkspaceBytes};
-  EXPECT_EQ(plan.launch(none).argument(), "workspace") << "a null pointer";
+  EXPECT_EQ(plan.launch(none).message(), "workspace is a null pointer");
   EXPECT_TRUE(kNothing.plan(Problem::dense({4, 4, 4})).launch(none).ok()) << "needs none";
+}
+
+TEST(Plan, RejectsAWorkspaceThatOverlapsAnOperand) {
+  const auto message = [](std::int64_t element, float alpha) {
+    Problem problem = Problem::dense({4, 4, 5});
+    problem.alpha = alpha;
+    return std::string(kNothing.plan(problem)
+                           .launch({.a = address(1000),
+                                    .b = address(2000),
+                                    .c = address(3000),
+                                    .workspace = address(element),
+                                    .workspace_bytes = kWorkspaceBytes})
+                           .message());
+  };
+  const std::int64_t elements = kWorkspaceBytes / sizeof(float);
+  EXPECT_EQ(message(1000 - elements, 1.0F), "") << "ends where A begins";
+  EXPECT_EQ(message(1004 - elements, 1.0F), "workspace overlaps a");
+  EXPECT_EQ(message(1016, 1.0F), "workspace overlaps a") << "the last four of 20 elements";
+  EXPECT_EQ(message(1020, 1.0F), "");
+  EXPECT_EQ(message(2016, 1.0F), "workspace overlaps b");
+  EXPECT_EQ(message(3012, 1.0F), "workspace overlaps c");
+  EXPECT_EQ(message(3016, 1.0F), "");
+  EXPECT_EQ(message(1016, 0.0F), "") << "A is not read";
 }
 
 TEST(Plan, AWorkspaceThatIsNotNeededMayLieAnywhere) {

@@ -73,8 +73,10 @@ TEST(Catalogue, ChoicesAreOfTheLibrariesThatTheEntryNames) {
 }
 
 TEST(Catalogue, DescriptorsAreComplete) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    EXPECT_TRUE(entry.external || !entry.stage->idea.empty()) << entry.stage->name;
+  }
   for (const Stage* stage : catalogue_stages()) {
-    EXPECT_FALSE(stage->idea.empty()) << stage->name;
     EXPECT_FALSE(stage->tile_sizes.empty()) << stage->name;
     for (const std::int64_t size : stage->tile_sizes) EXPECT_GT(size, 0) << stage->name;
     EXPECT_NE(stage->choose == nullptr, stage->candidates == nullptr) << stage->name;
@@ -101,7 +103,8 @@ TEST(Plan, ChecksTheRequirementsOfTheStage) {
     const bool runs = here.is_cuda ? suits : needs.not_on_simt.empty();
     EXPECT_EQ(cannot_run(*stage).empty(), runs) << stage->name;
     EXPECT_EQ(stage->prepare().ok(), runs) << stage->name;
-    EXPECT_EQ(stage->plan(Problem::dense({5, 7, 3})).ok(), runs) << stage->name;
+    const auto& [m, n, k] = stage->restrictions.multiple_of;
+    EXPECT_EQ(stage->plan(Problem::dense({5 * m, 7 * n, 3 * k})).ok(), runs) << stage->name;
   }
 }
 
@@ -114,6 +117,7 @@ TEST(Plan, ChecksForOneComputeCapability) {
   EXPECT_EQ(check_device(only, gpu(100)).message(),
             "needs compute capability 90 and no later one, a GPU has 100");
   EXPECT_FALSE(check_device(only, gpu(89)).ok());
+  EXPECT_EQ(check_device({}, gpu(0)).message(), "no CUDA device is available");
   EXPECT_TRUE(check_device({.compute_capability = 90}, gpu(100)).ok());
 }
 
@@ -121,6 +125,7 @@ TEST(Plan, RejectsRoundingChainsThatBoundNothing) {
   for (const Stage* stage : catalogue_stages()) {
     if (!cannot_run(*stage).empty()) continue;
     for (const Shape& shape : {Shape{1, 1, 0}, Shape{1, 1, 1}, Shape{100, 100, 100}, kLongest}) {
+      if (!stage->takes(Problem::dense(shape)).ok()) continue;  // a kernel that joined, as it is
       const auto chain = static_cast<double>(stage->plan(Problem::dense(shape)).rounding_chain());
       EXPECT_GE(chain, 1.0) << stage->name << ": alpha alone rounds once";
       EXPECT_LT(chain * 0x1p-24, 1.0) << stage->name;

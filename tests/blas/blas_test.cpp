@@ -283,6 +283,31 @@ TEST_F(BlasErrors, NameTheMissingWorkspace) {
             TILEGATE_INVALID_ARGUMENT);
 }
 
+TEST_F(BlasErrors, NameTheOperandThatTheWorkspaceOverlaps) {
+  constexpr std::int64_t kN = 256;
+  tilegate_set_math(handle_, TILEGATE_MATH_FP32_SPLIT);
+  const device::Buffer a_and_c(2 * kN * kN * sizeof(float));
+  for (const tilegate_order order : {TILEGATE_ROW_MAJOR, TILEGATE_COL_MAJOR}) {
+    Call call = valid();
+    call.order = order;
+    call.op_a = call.op_b = TILEGATE_NO_TRANS;
+    call.m = call.n = call.k = call.lda = call.ldb = call.ldc = kN;
+    call.a = reinterpret_cast<const float*>(a_and_c.data());
+    call.c = reinterpret_cast<float*>(a_and_c.data()) + kN * kN;
+    std::size_t bytes = 0;
+    ASSERT_EQ(tilegate_sgemm_workspace_bytes(handle_, order, call.op_a, call.op_b, kN, kN, kN, 1.0F,
+                                             nullptr, kN, nullptr, kN, 0.0F, nullptr, kN, &bytes),
+              TILEGATE_SUCCESS);
+    ASSERT_GT(bytes, 16U);
+    const device::Buffer workspace(bytes + kN * kN * sizeof(float));
+    tilegate_set_workspace(handle_, workspace.data(), bytes);
+    call.b = reinterpret_cast<const float*>(workspace.data() + bytes - 16);
+    expect_refused(call, "workspace overlaps b");
+    call.b += 4;
+    EXPECT_EQ(run(call), TILEGATE_SUCCESS) << tilegate_message(handle_);
+  }
+}
+
 TEST_F(BlasErrors, OfAWorkspaceNameTheLeadingDimension) {
   std::size_t bytes = 0;
   const auto message = [&](std::int64_t lda, std::int64_t ldb, std::int64_t ldc) {
@@ -479,6 +504,21 @@ TEST(BlasPrepared, NamesWrongArguments) {
     EXPECT_EQ(tilegate_message(call.handle), message_of_order);
     call.order = order;
     EXPECT_EQ(call.run(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+    const auto message_of = [&](float* c) {
+      EXPECT_EQ(tilegate_sgemm_prepared(call.handle, call.prepared, order, call.op_a(), call.op_b(),
+                                        call.m, call.n, call.kK, 1.0F, call.a.data(), call.lda(),
+                                        call.b.data(), call.ldb(), 0.0F, c, call.ldc()),
+                TILEGATE_INVALID_ARGUMENT);
+      return std::string(tilegate_message(call.handle));
+    };
+    EXPECT_EQ(message_of(reinterpret_cast<float*>(call.memory.data())),
+              "c overlaps the prepared operand");
+    call.m = 1;  // in FP32, which reads no digits
+    EXPECT_EQ(message_of(reinterpret_cast<float*>(call.memory.data())),
+              "c overlaps the prepared operand");
+    call.m = PreparedCall::kOther;
+    tilegate_set_workspace(call.handle, call.memory.data(), std::size_t{1} << 30);
+    EXPECT_EQ(message_of(call.c.data()), "workspace overlaps the prepared operand");
   }
   const Handle handle;
   std::size_t bytes = 0;

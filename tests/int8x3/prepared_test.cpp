@@ -260,10 +260,12 @@ TEST_F(Int8Prepared, RefusesWrongMemory) {
   std::int32_t* const memory = weights.memory.data();
   expect_error(weights.prepared.prepare(nullptr, memory, bytes), kInvalid, "b is a null pointer");
   EXPECT_EQ(weights.prepared.prepare(b + 1, memory, bytes).argument(), "b");
-  expect_error(
-      weights.prepared.prepare(b, nullptr, bytes), kInvalid,
-      "memory of " + std::to_string(bytes) + " bytes; the operand needs " + std::to_string(bytes));
-  EXPECT_EQ(weights.prepared.prepare(b, memory, bytes - 1).argument(), "memory");
+  expect_error(weights.prepared.prepare(b, nullptr, bytes), kInvalid, "memory is a null pointer");
+  expect_error(weights.prepared.prepare(b, memory, bytes - 1), kInvalid,
+               "memory of " + std::to_string(bytes - 1) + " bytes; the operand needs " +
+                   std::to_string(bytes));
+  expect_error(weights.prepared.prepare(reinterpret_cast<const float*>(memory), memory, bytes),
+               kInvalid, "memory overlaps b");
   expect_error(weights.prepared.prepare(b, memory + 1, bytes), kInvalid,
                "memory is not 16-byte aligned");
 }

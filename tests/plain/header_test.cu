@@ -123,5 +123,21 @@ TEST(PlainHeader, TheFirstErrorOfItsLaunchesStays) {
   EXPECT_EQ(count.to_host()[0], 48U);
 }
 
+TEST(PlainHeader, ALaunchBeyondTheLimitsOfCudaIsAnError) {
+  const DeviceArray<unsigned> count(1);
+  const auto message = [&](dim3 grid, dim3 block) {
+    return plain::status_of([&] { count_threads<<<grid, block>>>(count.data()); }).message();
+  };
+  EXPECT_EQ(message(dim3(1, 2, 3), dim3(1, 2, 64)), "");
+  EXPECT_EQ(message(7, dim3(1, 2, 65)),
+            "count_threads: invalid launch of 7 blocks of 130 threads (65 along z) with 0 bytes of "
+            "shared memory");
+  EXPECT_EQ(message(dim3(1, 65536), 5),
+            "count_threads: invalid launch of 1x65536x1 blocks of 5 threads with 0 bytes of shared "
+            "memory");
+  EXPECT_NE(message(0, 1), "");
+  EXPECT_NE(message(1, 1025), "");
+}
+
 }  // namespace
 }  // namespace tilegate

@@ -4,6 +4,7 @@ has compiles. The sources are compiled as those of stages are."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,13 +24,15 @@ def compiler() -> str:
     return next(word for word in words if re.search(r"(g|c|clang)\+\+", word))
 
 
-def compile_kernel(folder: Path, kernel: str) -> subprocess.CompletedProcess[str]:
+def compile_kernel(
+    folder: Path, kernel: str, cxx: str | None = None
+) -> subprocess.CompletedProcess[str]:
     """A kernel.cuh, and the source that includes it."""
     (folder / "kernel.cuh").write_text(kernel, encoding="utf-8")
     (folder / "mine.cu").write_text(HEADER + '#include "kernel.cuh"\n', encoding="utf-8")
     return subprocess.run(
-        [sys.executable, "-B", TRANSLATE, os.environ.get("CXX", compiler()), "-std=c++20", "-O0",
-         *INCLUDES, "-c", folder / "mine.cu", "-o", folder / "mine.o"],
+        [sys.executable, "-B", TRANSLATE, cxx or os.environ.get("CXX", compiler()), "-std=c++20",
+         "-O0", *INCLUDES, "-c", folder / "mine.cu", "-o", folder / "mine.o"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -43,6 +46,11 @@ UNSUPPORTED = {
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
     ),
     'asm volatile("{ .reg .b128 t; }");': ".reg .b128 t",
+    'asm("bar.sync 1, 128;");': "PTX 'bar.sync 1, 128'",
+    'asm("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(x) : "l"(p), "l"(y));': "cache_hint",
+    'asm("mov.u32 %0, %%laneid;" : "=r"(x));': "PTX '%laneid'",
+    'asm("{ .reg .b32 %%r<4>; }");': ".reg .b32 %%r<4>",
+    "(*k)<<<1, 1>>>(p);": "name the kernel",
     "__half h;": "__half",
     "x = __activemask();": "__activemask",
     "cooperative_groups::this_grid().sync();": "this_grid",
@@ -66,7 +74,48 @@ def test_what_is_not_supported_is_one_line_each(tmp_path):
     assert len(lines) == len(places)
 
 
-@pytest.mark.parametrize("header", ["mma.h", "cuda_fp16.h", "cuda_bf16.h"])
+# Names that the translator does not know and the compiler does not find.
+UNDECLARED = """
+template <int N>
+__global__ void k(float* p) {
+  p[0] = __brev(3);
+  char4 c = *(char4*)p;
+  c.x = __reduce_add_sync(~0u, N);
+  p[1] = atomicAdd_system(p, 1);
+  cooperative_groups::thread_group group = cooperative_groups::this_thread_block();
+  cuda::atomic_ref<float> shared(*p);
+}
+void launch(float* p) {
+  cudaEvent_t event;
+  cudaEventRecord(nullptr);
+  k<3><<<1, 1>>>(p);
+}
+"""
+
+
+@pytest.mark.parametrize("cxx", ["g++", "clang++"])
+def test_what_is_not_declared_is_one_line_each(tmp_path, cxx):
+    if shutil.which(cxx) is None:
+        pytest.skip(f"no {cxx}")
+    headers = "#include <cooperative_groups.h>\n#include <cuda/barrier>\n"
+    done = compile_kernel(tmp_path, headers + UNDECLARED, cxx)
+    assert done.returncode == 1
+    place = f"{tmp_path}/kernel.cuh:"
+    said = sorted(line.removeprefix(place) for line in done.stderr.splitlines())
+    names = {
+        6: "__brev", 7: "char4", 8: "__reduce_add_sync", 9: "atomicAdd_system",
+        10: "thread_group", 11: "atomic_ref", 14: "cudaEvent_t", 15: "cudaEventRecord",
+    }  # fmt: skip
+    assert said == sorted(
+        f"{line}: error: the executor does not have {name}" for line, name in names.items()
+    )
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["mma.h", "cuda_fp16.h", "cuda_bf16.h", "cub/cub.cuh", "thrust/device_vector.h",
+     "curand_kernel.h", "cuda/atomic", "cooperative_groups/scan.h"],
+)  # fmt: skip
 def test_headers_that_are_not_there(tmp_path, header):
     done = compile_kernel(tmp_path, f"\n#include <{header}>\n")
     assert done.returncode == 1
@@ -76,7 +125,17 @@ def test_headers_that_are_not_there(tmp_path, header):
 
 # One compilation for all of it: the headers take most of the time.
 FORMS = r"""
+#include <cooperative_groups.h>
 #define SMEM __shared__
+extern __shared__ float everywhere[];
+extern "C" __global__ void c(float* p) { __shared__ float own[1]; p[0] = everywhere[0] + own[0]; }
+extern "C" { __device__ float argument(float* everywhere) { return everywhere[1]; } }
+struct Member { __device__ float get() { return everywhere[2]; } };
+__device__ unsigned rank(cooperative_groups::thread_block_tile<32> warp) {
+  cooperative_groups::thread_block_tile<8> eight = cooperative_groups::tiled_partition<8>(warp);
+  const uint3 thread = threadIdx;
+  return eight.thread_rank() + thread.x;
+}
 template <typename T> struct Pair { T first, second; };
 template <int N, typename T>
 __global__ void k(float* p, int n) {
@@ -100,6 +159,7 @@ __global__ void k(float* p, int n) {
   asm("st.global.f32 [%0 + 4], %1;" :: "l"(p), "f"(x) : "memory");
   asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(x) : "f"(n > 0 ? v.x : v.z), "f"(v.y));
   asm volatile("bar.sync 0;");
+  asm volatile("membar.gl;" ::: "memory");
   p[0] = a[0][0] + in_place.x[0] + pairs[0].first.first + both.f + all[0] + zeros[1].x + pair.x + x;
   p[min(n, 3u)] = __shfl_xor_sync(0xffffffff, x, 1, 16) + __ballot_sync(~0u, n) + warpSize;
   p[1] = __shfl_up_sync(0xffffffff, x, 1) + atomicCAS((unsigned*)p, 1, 2);
@@ -107,6 +167,8 @@ __global__ void k(float* p, int n) {
 __noinline__ __device__ int helper(int half, int clock) { return half * clock; }
 void launch(float* p, cudaStream_t s) {
   int bytes = 64, blocks = 4;
+  cudaFuncSetCacheConfig(c, cudaFuncCachePreferShared);
+  if (cudaPeekAtLastError() != cudaSuccess) __threadfence_system();
   k<8, float><<<blocks, {8, 4}, bytes, s>>>(p, helper(1, 2));
   k<(4 > 3 ? 8 : 4), float>
       <<<dim3(1, 2, 3), 32>>>(p, 1);
@@ -116,6 +178,9 @@ void launch(float* p, cudaStream_t s) {
 
 # What the executor gets: types, alignments, names for its messages, operands of PTX.
 TRANSLATED = """\
+void c(float* p) {auto& everywhere = ::tilegate::plain::dynamic_shared<float [ ]>(); auto& own
+float argument(float* everywhere) { return
+float get() {auto& everywhere = ::tilegate::plain::dynamic_shared<float [ ]>(); return
 plain::shared<float [ N * 2 ] [ N + 1 ], 1>([] {}, "a"); auto& pointer
 auto& pointer = ::tilegate::plain::shared<float *, 1>([] {}, "pointer");
 auto& flags = ::tilegate::plain::shared<volatile unsigned [ 4 ], 1>([] {}, "flags");
@@ -130,6 +195,7 @@ auto&& tilegate_o0 = (u . elements [ 0 ]); auto&& tilegate_o1 = (copy . y);
 auto&& tilegate_o0 = (p); auto&& tilegate_o1 = (x); {
 auto&& tilegate_o0 = (x); auto&& tilegate_o1 = (n > 0 ? v . x : v . z);
 tilegate_o0 = __fmaf_rn(tilegate_o1, tilegate_o2, tilegate_o0);
+do { __threadfence(); } while (false);
 Launch(blocks, {8, 4}, bytes, s)("k", [&](auto... tilegate_args)
 { k<8, float>(tilegate_args...); }, p, helper(1, 2));
 Launch(dim3(1, 2, 3), 32)("k", [&](auto... tilegate_args)

@@ -32,6 +32,8 @@ def misaligned(array):
         (whole_numbers(1, 7), whole_numbers(7, 1)),
         (whole_numbers(4, 0), whole_numbers(0, 3)),
         (whole_numbers(0, 4), whole_numbers(4, 3)),
+        (whole_numbers(0, 3, 4), whole_numbers(0, 4, 5)),  # an empty batch
+        (whole_numbers(2, 3, 0), whole_numbers(0, 5)),
         (whole_numbers(3, 5, 7), whole_numbers(3, 7, 2)),
         (whole_numbers(3, 5, 7), whole_numbers(7, 2)),  # one B for all
         (whole_numbers(5, 7), whole_numbers(3, 7, 2)),

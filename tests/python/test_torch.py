@@ -279,6 +279,8 @@ def test_override_leaves_the_rest_to_pytorch(counter):
             torch.mm(whole_numbers(2, 20, 20), whole_numbers(2, 20, 20))
         with pytest.raises(RuntimeError, match="must be a matrix"):
             torch.mm(whole_numbers(20, 20), torch.tensor(1.0))
+        with pytest.raises(RuntimeError, match="expanded size"):
+            torch.addmm(whole_numbers(7), whole_numbers(20, 20), whole_numbers(20, 20), beta=0)
     assert counter.products == 0
 
 

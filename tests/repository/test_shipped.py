@@ -8,7 +8,7 @@ import pytest
 from ladder_builder import REPOSITORY
 
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.formats.stages import find_ladder, find_stages
+from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.measure.launcher import PLACES, Launcher, read_suite
 
 RUNGS = find_ladder(REPOSITORY)
@@ -36,7 +36,7 @@ def test_baseline_rows(rung):
 
 
 def test_the_baselines_cover_the_gated_suite():
-    names = read_suite(find_stages())
+    names = read_suite(RUNGS)
     assert len(names) == len(set(names))
     assert BASELINES
     assert [path for path in BASELINES if not set(names) <= benchmarks(path)] == []

@@ -130,7 +130,7 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
 
 def names_of(binary: Path) -> list[str]:
     """What bench runs by itself."""
-    listed = child.checked([str(binary), "--benchmark_list_tests"], "bench", cwd=REPOSITORY)
+    listed = child.output([str(binary), "--benchmark_list_tests"], cwd=REPOSITORY)
     return [canonical_name(line) for line in listed.splitlines()]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Line, Model, Natural
+from tilegate_ci.core.documents import Line, Model, Natural, Text
 from tilegate_ci.core.files import GateError
 from tilegate_ci.model import REPOSITORY
 
@@ -18,7 +18,7 @@ class Stage(Model):
 
     name: Line
     title: Line  # as a table of the ladder names it: "10 Warptile"
-    idea: Line
+    idea: Text  # may be empty
     folder: Path
     library: Line
     chooses_from: list[Line] | None = None  # libraries whose kernels it launches too; None: unknown

@@ -141,9 +141,9 @@ class Plan {
   const Choice& choice() const { return choice_; }
 
   // Checks the operands (null or misaligned pointers, extents beyond the address space, C
-  // overlapping A or B, too small a workspace) and enqueues the work on `stream` of the plan's
-  // device, which must be current. Does not print, exit, allocate device memory or synchronise. M
-  // == 0, N == 0 or an empty batch does nothing.
+  // overlapping A or B, too small a workspace, or one that overlaps A, B or C) and enqueues the
+  // work on `stream` of the plan's device, which must be current. Does not print, exit, allocate
+  // device memory or synchronise. M == 0, N == 0 or an empty batch does nothing.
   Status launch(const Operands& operands, Stream stream = nullptr) const;
 
  private:

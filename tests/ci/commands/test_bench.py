@@ -314,8 +314,18 @@ def test_a_process_is_a_program(machine, monkeypatch, capfd):
     program = machine.bench / "bench"
     program.chmod(0o755)
     assert fake_bench.main.__module__ == "fake_bench"
-    with pytest.raises(GateError, match="failed with exit code 1"):
+    with pytest.raises(GateError, match=r"(?s)bench: Traceback.*"):
         bench.names_of(program)
+
+
+def test_what_does_not_apply_is_not_listed(machine, monkeypatch):
+    monkeypatch.undo()
+    program = machine.bench / "bench"
+    program.write_text(
+        "#!/bin/sh\necho Naive/64x64x64/manual_time\necho 'Not applicable to Mine: …' >&2\n"
+    )
+    program.chmod(0o755)
+    assert bench.names_of(program) == ["Naive/64x64x64"]
 
 
 def test_without_cmake_it_says_so_and_judges_nothing(machine, monkeypatch, capfd):

@@ -27,7 +27,7 @@ def test_the_newest_build_counts(ladder):
 
 
 def test_a_rung_from_outside_is_a_stage_but_not_of_this_ladder(ladder):
-    outside = stage("20_mine", "Mine", folder="/elsewhere/20_mine", external=True)
+    outside = stage("20_mine", "Mine", idea="", folder="/elsewhere/20_mine", external=True)
     write_stages(ladder.path / "build" / "cpu", STAGES[0], outside, STAGES[-1])
     assert [rung.name for rung in find_stages(ladder.path)] == ["Naive", "Mine", "Cublas"]
     assert [rung.name for rung in find_ladder(ladder.path)] == ["Naive", "Cublas"]

@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned kMaxCluster = 8;             // blocks: CUDA's portable cluster size
 constexpr unsigned kMaxThreads = 1024;          // per block, as in CUDA
+constexpr unsigned kMaxThreadsZ = 64;           // along z, as in CUDA
 constexpr unsigned kMaxBlocksYz = 65535;        // along y or z, as in CUDA
 constexpr std::size_t kMaxShared = 227 * 1024;  // bytes per block, as on compute capability 9.0
 
@@ -31,13 +32,16 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
   const std::string kernel = config.kernel;
   if (is_running()) return Status::device_error(kernel + ": launched from inside a kernel");
   if (blocks < 1 || blocks >= std::int64_t{1} << 31 || threads < 1 || threads > kMaxThreads ||
-      config.shared_bytes > kMaxShared) {
+      config.threads_z > kMaxThreadsZ || config.shared_bytes > kMaxShared) {
     std::string grid = std::to_string(config.blocks);
     if (config.blocks_y != 1 || config.blocks_z != 1) {
       grid += "x" + std::to_string(config.blocks_y) + "x" + std::to_string(config.blocks_z);
     }
+    const std::string along_z = config.threads_z > kMaxThreadsZ
+                                    ? " (" + std::to_string(config.threads_z) + " along z)"
+                                    : "";
     return Status::device_error(kernel + ": invalid launch of " + grid + " blocks of " +
-                                std::to_string(threads) + " threads with " +
+                                std::to_string(threads) + " threads" + along_z + " with " +
                                 std::to_string(config.shared_bytes) + " bytes of shared memory");
   }
   if (cluster < 1 || cluster > kMaxCluster || blocks % cluster != 0 ||

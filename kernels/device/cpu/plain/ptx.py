@@ -50,7 +50,9 @@ def translate(template: str, operands: Sequence[Operand], outputs: int) -> str:
         f"({operand.expression})" if operand.constraint == "n" else value
         for value, operand in zip(values, operands)
     ]
-    body += "".join(_instruction(line, values, operands) for line in _lines(text))
+    registers: set[str] = set()
+    for line in _lines(text):
+        body += _instruction(line, values, operands, registers)
     return f"do {{ {body}}} while (false)"
 
 
@@ -68,14 +70,18 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _instruction(line: str, values: Sequence[str], operands: Sequence[Operand]) -> str:
+def _instruction(
+    line: str, values: Sequence[str], operands: Sequence[Operand], registers: set[str]
+) -> str:
+    """`registers`: those that were declared; a declaration adds to them."""
     local = _LOCAL.match(line)
     if local:
         kind = _TYPES.get(local[1])
-        if kind is None:
+        names = [name.strip().lstrip("%") for name in local[2].split(",")]
+        if kind is None or not all(re.fullmatch(r"\w+", name) for name in names):
             raise UnknownError(f"PTX '{line}': the executor does not have such registers")
-        names = ", ".join(f"ptx_{name.strip().lstrip('%')} = {{}}" for name in local[2].split(","))
-        return f"{kind} {names}; "
+        registers.update(names)
+        return f"{kind} {', '.join(f'ptx_{name} = {{}}' for name in names)}; "
     found = _INSTRUCTION.fullmatch(line)
     if not found:
         raise UnknownError(f"PTX '{line}': the executor does not have it")
@@ -86,17 +92,23 @@ def _instruction(line: str, values: Sequence[str], operands: Sequence[Operand]) 
     )
 
     def value(text: str) -> str:
-        return _value(text.strip(), values, operands)
+        return _value(text.strip(), values, operands, registers)
 
-    done = emit(opcode.split("."), rest, value) if emit else None
+    try:
+        done = emit(opcode.split("."), rest, value) if emit else None
+    except (IndexError, ValueError):  # another number of operands
+        done = None
     if done is None:
-        raise UnknownError(f"PTX '{opcode}': the executor does not have it; it has {KNOWN}")
+        shown = line if emit else opcode
+        raise UnknownError(f"PTX '{shown}': the executor does not have it; it has {KNOWN}")
     if predicate:
         return f"if ({'!' if negated else ''}{value(predicate)}) {{ {done}}} "
     return done
 
 
-def _value(text: str, values: Sequence[str], operands: Sequence[Operand]) -> str:
+def _value(
+    text: str, values: Sequence[str], operands: Sequence[Operand], registers: set[str]
+) -> str:
     numbered = re.fullmatch(r"%(\d+)", text)
     if numbered:
         return values[int(numbered[1])]
@@ -108,7 +120,10 @@ def _value(text: str, values: Sequence[str], operands: Sequence[Operand]) -> str
     bits = re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text)
     if bits:
         return f"__int_as_float(0x{bits[1]})"
-    return f"ptx_{text.lstrip('%')}"
+    name = text.lstrip("%")
+    if name not in registers:
+        raise UnknownError(f"PTX '{text.replace('%%', '%')}': the executor does not have it")
+    return f"ptx_{name}"
 
 
 def _split(rest: str) -> list[str]:
@@ -237,6 +252,10 @@ def _bar(opcode: list[str], rest: str, _value: _Value) -> str | None:
     return "__syncthreads(); " if opcode[1] == "sync" and rest.strip() == "0" else None
 
 
+def _membar(opcode: list[str], _rest: str, _value: _Value) -> str:
+    return "" if opcode[1:] == ["cta"] else "__threadfence(); "
+
+
 def _nothing(_opcode: list[str], _rest: str, _value: _Value) -> str:
     return ""
 
@@ -252,6 +271,6 @@ _EMIT: dict[str, Callable[[list[str], str, _Value], str | None]] = {
     "fma": _fma,
     "bar": _bar,
     "barrier": _bar,
-    "membar": _nothing,
+    "membar": _membar,
     "prefetch": _nothing,
 }

@@ -130,6 +130,7 @@ class Translator:
         self._out: list[Token] = []
         self._at = 0
         self._scopes: list[bool] = []  # per open brace: whether it opens a function
+        self._dynamic: dict[str, str] = {}  # `extern __shared__` outside of functions, by name
         self.errors: list[str] = []
 
     def run(self) -> str:
@@ -167,10 +168,24 @@ class Translator:
                 self._launch(token)
                 return True
             if text == "{":
-                self._scopes.append(self._opens_function())
+                return self._open_brace(token)
             elif text == "}" and self._scopes:
                 self._scopes.pop()
         return False
+
+    def _open_brace(self, token: Token) -> bool:
+        is_inside = any(self._scopes)
+        self._scopes.append(self._opens_function())
+        if is_inside or not self._scopes[-1] or not self._dynamic:
+            return False
+        body = self._in[self._at : self._group(self._at)]
+        used = {t.text for t in body if t.kind == "name"} - {*self._head()}
+        self._put(token, "{")
+        for declaration in (self._dynamic[name] for name in self._dynamic if name in used):
+            self._put(token, declaration)
+            self._put(token, ";")
+        self._at += 1
+        return True
 
     # Look-ahead and look-back, past tokens that are not code.
 
@@ -178,9 +193,8 @@ class Translator:
         code = (t.text for t in reversed(self._out) if _is_code(t))
         return next(code, "")
 
-    def _opens_function(self) -> bool:
-        if any(self._scopes):
-            return True
+    def _head(self) -> list[str]:
+        """The declaration before the current brace, from its end."""
         head: list[str] = []
         for token in reversed(self._out):
             if not _is_code(token):
@@ -188,7 +202,11 @@ class Translator:
             if token.text in (";", "{", "}"):
                 break
             head.append(token.text)
-        return "(" in head and not ({"namespace", "extern"} & {*head[-1:]})
+        return head
+
+    def _opens_function(self) -> bool:
+        head = self._head()
+        return any(self._scopes) or ("(" in head and head[-1] != "namespace")
 
     def _group(self, start: int) -> int:
         """One past the bracket that closes the one at `start`."""
@@ -237,13 +255,18 @@ class Translator:
             head.insert(0, self._out.pop())
         spaces = [t for t in head if not _is_code(t)]
         self._out += spaces
-        if not any(self._scopes):
+        end = self._end_of(self._at, ";")
+        code = [t for t in head + self._in[self._at + 1 : end] if _is_code(t)]
+        if any(self._scopes):
+            self._put(token, " ".join(declare_shared(code, token)))
+        elif any(t.text == "extern" for t in code):
+            for declaration in declare_shared(code, token):
+                name = declaration.split()[1]
+                self._dynamic[name] = declaration.removesuffix(";")
+        else:
             raise UnsupportedError(
                 token, "__shared__ outside of a function: declare it in the kernel that uses it"
             )
-        end = self._end_of(self._at, ";")
-        code = [t for t in head + self._in[self._at + 1 : end] if _is_code(t)]
-        self._put(token, " ".join(declare_shared(code, token)))
         self._skip_to(end)
 
     # asm
@@ -317,6 +340,10 @@ class Translator:
         name = next((t.text for t in kernel if t.kind == "name" and t.text != "tilegate"), "")
         names = [t.text for t in _outside_of_angles(kernel) if t.kind == "name"]
         name = names[-1] if names else name
+        if not name:
+            raise UnsupportedError(
+                token, "<<<...>>> after an expression: name the kernel before it"
+            )
         called = "".join(t.text for t in kernel if _is_code(t) or t.kind == "space")
         end = self._group(opening)
         has_arguments = any(_is_code(t) for t in self._in[opening + 1 : end - 1])
@@ -481,6 +508,33 @@ def _close_angle(words: list[str], start: int) -> int:
     return len(words)
 
 
+# Names that CUDA declares, by their form: the compiler finds those that plain.hpp lacks.
+_OF_CUDA = (
+    r"(?:__\w+|cu(?:da|blas|rand)?[A-Z]\w*|atomic[A-Z]\w*|(?:make_)?(?:float|double|"
+    r"u?(?:char|short|int|long|longlong))[1-4]|\w+_group|half2?|nv_bfloat16\w*|rsqrtf?|clock)"
+)
+_IN_CUDA = r"['\u2018](?:cuda|cooperative_groups)\W"
+# Errors of GCC and clang for a name that is not declared.
+_UNDECLARED = re.compile(
+    rf"""^(?P<position>[^\n]+:\d+):\d+:\ error:\ (?:
+    ['\u2018](?P<gcc>{_OF_CUDA})['\u2019]\ (?:was\ not\ declared|does\ not\ name\ a\ type)
+    |['\u2018](?P<gcc_member>\w+)['\u2019]\ is\ not\ a\ member\ of\ {_IN_CUDA}
+    |there\ are\ no\ arguments\ to\ ['\u2018](?P<gcc_template>{_OF_CUDA})['\u2019]
+    |(?:use\ of\ undeclared\ identifier|unknown\ type\ name)\ '(?P<clang>{_OF_CUDA})'
+    |no\ (?:member|template|type)\ named\ '(?P<clang_member>\w+)'\ in\ namespace\ {_IN_CUDA})""",
+    re.VERBOSE | re.MULTILINE,
+)
+
+
+def undeclared(errors: str) -> list[str]:
+    """A line per name of CUDA that the compiler does not know, at its first use."""
+    lines: dict[str, str] = {}
+    for found in _UNDECLARED.finditer(errors):
+        name = next(text for key, text in found.groupdict().items() if text and key != "position")
+        lines.setdefault(name, f"{found['position']}: error: the executor does not have {name}")
+    return [*lines.values()]
+
+
 def main(command: list[str]) -> int:
     source = next(i for i, word in enumerate(command) if re.search(r"\.(cu|cc|cpp|cxx)$", word))
     output = command.index("-o") + 1
@@ -513,7 +567,10 @@ def main(command: list[str]) -> int:
             next(arguments)
         elif word not in ("-MD", "-MMD"):
             compiled.append(word)
-    return subprocess.run([*compiled, "-w"], check=False).returncode
+    done = subprocess.run([*compiled, "-w"], stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    lines = undeclared(done.stderr)
+    sys.stderr.write("\n".join(lines) + "\n" if lines else done.stderr)
+    return done.returncode
 
 
 if __name__ == "__main__":

@@ -287,6 +287,8 @@ def prepared_shape(a: tuple[int, ...], b: tuple[int, int]) -> tuple[int, ...]:
 def layout(shape: tuple[int, ...], strides: tuple[int, ...]) -> Layout | None:
     """How such an array lies in memory, with strides in elements; None if it has to be copied."""
     rows, cols = shape[-2], shape[-1]
+    if 0 in shape:  # NumPy's strides are 0 then; no element is read
+        return _NO_TRANS, cols, 0
     batch_stride = strides[0] if len(shape) == 3 else 0
     if batch_stride < 0:
         return None

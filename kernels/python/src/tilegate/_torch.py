@@ -279,11 +279,13 @@ def _computed(
     shape = (*a.shape[:-1], b.shape[-1])
     if out is not None and (out.shape != shape or out.dtype != a.dtype or out.device != a.device):
         return None
+    if addend is not None:
+        addend = addend.expand(shape)  # raises PyTorch's error where it does not fit
     target = out
     if target is None or not target.is_contiguous() or _overlap(target, a, b):
         target = a.new_empty(shape)
     if addend is not None and beta != 0.0:
-        target.copy_(addend.expand(shape))
+        target.copy_(addend)
     try:
         enqueue(a, b, target, alpha, 0.0 if addend is None else beta, math)
     except TilegateError:

@@ -27,6 +27,10 @@ class thread_block_tile {
   static_assert(kSize <= 32 && (kSize & (kSize - 1)) == 0, "a tile of a warp: 1, 2, 4, … 32 lanes");
 
  public:
+  thread_block_tile() = default;
+  template <typename Other>
+  thread_block_tile(const thread_block_tile<kSize, Other>& /*tile*/) {
+  }  // its parent is a type only
   static void sync(Site site = Site::current()) { __syncwarp(mask(), site); }
   static unsigned thread_rank() { return tilegate::simt::executor::lane() % kSize; }
   static constexpr unsigned size() { return kSize; }

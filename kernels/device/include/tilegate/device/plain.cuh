@@ -15,6 +15,7 @@
 //   const Stage stage{
 //       .name = "Mine",
 //       .restrictions = {.multiple_of = {128, 128, 8}, .dense = true, .int_indices = true},
+//       .tile_sizes = plain::kTiles<8, 128>,
 //       .choose = plain::choose<run, plain::kReadsCAlways>,
 //   };
 //

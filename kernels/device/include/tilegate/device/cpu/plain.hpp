@@ -41,6 +41,7 @@ using cudaStream_t = Stream;
 enum cudaError_t { cudaSuccess, cudaErrorUnknown };
 constexpr const char* cudaGetErrorString(cudaError_t) { return "see plain::run"; }
 inline cudaError_t cudaGetLastError();
+inline cudaError_t cudaPeekAtLastError() { return cudaGetLastError(); }
 
 enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -49,6 +50,17 @@ enum cudaFuncAttribute {
 constexpr int cudaSharedmemCarveoutMaxShared = 100;
 template <typename Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel&&, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+
+enum cudaFuncCache {
+  cudaFuncCachePreferNone,
+  cudaFuncCachePreferShared,
+  cudaFuncCachePreferL1,
+  cudaFuncCachePreferEqual
+};
+template <typename Kernel>
+cudaError_t cudaFuncSetCacheConfig(Kernel&&, cudaFuncCache) {
   return cudaSuccess;
 }
 
@@ -157,6 +169,7 @@ inline int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)
 // them is a race.
 inline void __threadfence() { simt::executor::thread_fence(); }
 inline void __threadfence_block() {}
+inline void __threadfence_system() { __threadfence(); }
 
 }  // namespace tilegate::cuda_names
 

@@ -90,7 +90,6 @@ namespace tilegate::cuda_names {
     constexpr name##2(T all_x, T all_y = {}) : x(all_x), y(all_y) {}     \
     TILEGATE_VECTOR_COPIES(name##2, Bits8)                               \
   };                                                                     \
-  struct name##3 { T x, y, z; };                                         \
   struct alignas(16) name##4 {                                           \
     T x, y, z, w;                                                        \
     constexpr name##4(T all_x, T all_y = {}, T all_z = {}, T all_w = {}) \
@@ -98,12 +97,22 @@ namespace tilegate::cuda_names {
     TILEGATE_VECTOR_COPIES(name##4, Bits16)                              \
   };                                                                     \
   constexpr name##2 make_##name##2(T x, T y) { return name##2(x, y); }   \
-  constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }  \
   constexpr name##4 make_##name##4(T x, T y, T z, T w) { return name##4(x, y, z, w); }
 
 TILEGATE_VECTORS_OF(float, float)
 TILEGATE_VECTORS_OF(int, int)
 TILEGATE_VECTORS_OF(unsigned, uint)
+
+struct float3 {
+  float x, y, z;
+};
+struct int3 {
+  int x, y, z;
+};
+using uint3 = simt::Index3;  // the type of threadIdx
+constexpr float3 make_float3(float x, float y, float z) { return {x, y, z}; }
+constexpr int3 make_int3(int x, int y, int z) { return {x, y, z}; }
+constexpr uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 
 struct alignas(16) double2 {
   double x, y;

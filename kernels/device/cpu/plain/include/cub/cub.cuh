@@ -1,0 +1,1 @@
+#error "the executor does not have <cub/cub.cuh>: algorithms of CCCL"

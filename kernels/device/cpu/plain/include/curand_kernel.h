@@ -1,0 +1,1 @@
+#error "the executor does not have <curand_kernel.h>: random numbers"
