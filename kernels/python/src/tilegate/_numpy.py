@@ -44,7 +44,7 @@ class Prepared:
 
     def __rmatmul__(self, a: Any) -> Any:
         shape = prepared_shape(_checked("a", a).shape, self.shape)
-        rows, of_a = _placed(a.reshape(math.prod(shape[:-1]), self.shape[0]))
+        a, of_a = _placed(a.reshape(math.prod(shape[:-1]), self.shape[0]))
         result = np.empty(shape, np.float32)
         self._prepared.multiply(of_a, result.ctypes.data, 0, _allocate)
         return result

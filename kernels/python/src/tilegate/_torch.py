@@ -196,7 +196,7 @@ class Prepared:
         if torch.is_grad_enabled() and a.requires_grad:
             raise NotImplementedError("a product with a prepared operand has no gradient")
         shape = prepared_shape(a.shape, self.shape)
-        rows, of_a = _placed(a.reshape(math.prod(shape[:-1]), self.shape[0]))
+        a, of_a = _placed(a.reshape(math.prod(shape[:-1]), self.shape[0]))
         result = a.new_empty(shape)
         with _device_of(a):
             stream = _stream_of(a)
