@@ -179,7 +179,7 @@ __device__ void store_rows(const KernelArgs& args, const GemmParams& params, con
       const float sum[2] = {sums.x * (step_row * step_cols[i].x),
                             sums.y * (step_row * step_cols[i].y)};
       if (64 * i >= cols) continue;
-      if (params.once) {
+      if (params.evicts_first) {
         store_float2<true>(args, c + 64 * i, sum[0], sum[1]);
       } else if (params.float2_c) {
         store_float2(args, c + 64 * i, sum[0], sum[1]);

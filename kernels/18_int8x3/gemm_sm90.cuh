@@ -1,6 +1,6 @@
 // GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of digits into a ring
 // of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile each,
-// with one int32 accumulator per level. Three store warps write wide tiles to C. Blocks are
+// with one int32 accumulator per level. In pairs, three store warps write tiles to C. Blocks are
 // persistent; stream-K splits the last tiles along K.
 //
 // In order: scheduler, one stage of the main loop, partial sums, producer, consumers, store warps,
@@ -34,7 +34,8 @@ namespace tilegate::int8x3 {
 // range of it, so that all finish together, and processes its range from the end:
 //
 // 1. If the range ends within a tile, the cluster stores partial sums of that tile (192 KB per
-//    block) to the workspace, and a store warp raises the block's flag.
+//    block) to the workspace, and a store warp raises the block's flag. If it also begins in that
+//    tile, that is all.
 // 2. It computes the tiles that lie in the range as a whole.
 // 3. If the range begins within a tile, the producer loads the partial sums of previous clusters
 //    into the ring, like chunks. The consumers add them, and store the tile to C.
@@ -190,7 +191,6 @@ constexpr int kPartialBytes = kPartialVectors<T> * kConsumers * 16;
 // Vectors of each thread in a stage of the ring.
 template <typename T>
 constexpr int kVectorsPerStage = T::kStageBytes / (16 * kConsumers);
-static_assert(kPartialBytes<Tiles<128, 6>> % Tiles<128, 6>::kStageBytes == 0);
 
 // Consumers. `thread`: index among both warpgroups.
 template <typename T>
@@ -219,6 +219,7 @@ __device__ inline void signal_partial(const GemmParams& params, GemmStorage& sme
 template <typename T>
 __device__ void load_partial(const GemmParams& params, unsigned block,
                              Pipeline<T::kStages>& pipeline, GemmStorage& smem) {
+  static_assert(kPartialBytes<T> % T::kStageBytes == 0, "whole stages");
   device::wait_for_flag(params.flags + block);
   const std::byte* from = params.partials + std::size_t{block} * kPartialBytes<T>;
   for (int i = 0; i < kPartialBytes<T>; i += T::kStageBytes) {

@@ -18,10 +18,10 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     if (config.stream_k && problem.shape.k < kLeastK) continue;
     Launches launches = launches_of(config, problem, device, Path::kSix,
                                     Workspace(problem, device, config.by_warps));
-    const double seconds = gemm_seconds(config, launches, problem);
-    if (best.enqueue && seconds >= best.seconds) continue;
     GemmParams& params = launches.params;
     params.allows_ten = false;
+    const double seconds = gemm_seconds(config, launches, problem);
+    if (best.enqueue && seconds >= best.seconds) continue;
     params.widths.of_a = params.widths.of_b = 1;
     params.rows_a = params.rows_b = 1.0F;
     params.summed = summed;

@@ -68,7 +68,7 @@ struct SplitJobs {
   Job job[2];
   Pointers pointers[2];
   unsigned groups_of_first = 0, groups_of_second = 0;
-  bool once = false;          // operands are read with L2 priority evict_first
+  bool evicts_first = false;  // operands are read with L2 priority evict_first
   unsigned* flags = nullptr;  // of the GEMM, to be cleared
   unsigned num_flags = 0;
   unsigned cluster = 1;     // blocks per group of rows
@@ -255,10 +255,10 @@ struct GemmParams {
   Path least = Path::kSix;
   bool allows_ten = false;                   // the kernel `refine` runs before
   bool allows_outliers = false;              // it may set them apart, and `add_outliers` runs after
-  float summed = 0.0F;                       // see decide()
+  float summed = 0.0F;                       // length of cuBLAS's sums, see decide()
   std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
   bool float2_c = false;          // C allows float2 accesses: its rows are aligned to them
-  bool once = false;              // the same, with L2 priority evict_first
+  bool evicts_first = false;      // C is stored with float2 and L2 priority evict_first
   TileScheduler six, eight;       // the tiles of a cluster count as one tile; ten
                                   // products have the tiles of eight
   StreamKTiles stream_k{};        // of `six`

@@ -56,7 +56,7 @@ struct SplitPlan {
   enum class Kernel : std::uint8_t { kAny, kFew, kMany, kAhead, kLong } kernel = Kernel::kAny;
   int rows = AnyRows::kRows;  // per group
   unsigned cluster = 1;
-  bool is_once = false;  // operands are read with L2 priority evict_first
+  bool evicts_first = false;  // operands are read with L2 priority evict_first
 
   SplitPlan() = default;
   // `groups`: groups of Long::kRows rows; `c_bytes`: size of C.
@@ -69,9 +69,9 @@ struct SplitPlan {
       for (cluster = 2; ceil_div(k, kChunkK) > cluster * Ahead::kMaxChunks;) cluster *= 2;
     }
     const double elements = static_cast<double>(groups * Long::kRows) * static_cast<double>(k);
-    is_once = (kernel == Kernel::kMany || kernel == Kernel::kAhead) && k <= kOnceK &&
-              elements * (kPlanes + sizeof(float)) + c_bytes > kNearlyL2Bytes &&
-              elements * kPlanes <= kH200.l2_bytes;
+    evicts_first = (kernel == Kernel::kMany || kernel == Kernel::kAhead) && k <= kEvictFirstK &&
+                   elements * (kPlanes + sizeof(float)) + c_bytes > kNearlyL2Bytes &&
+                   elements * kPlanes <= kH200.l2_bytes;
   }
 
   // Blocks for `groups` groups. Persistent blocks are all resident, and process equally many
@@ -90,7 +90,7 @@ struct SplitPlan {
   static constexpr std::int64_t kLeftOver = 12;
 
  private:
-  static constexpr std::int64_t kFewRowsK = 1024, kManyK = 1408, kOnceK = 2560;
+  static constexpr std::int64_t kFewRowsK = 1024, kManyK = 1408, kEvictFirstK = 2560;
   static_assert(kManyK <= 2 * Many::kMaxChunks * kChunkK);
   // From this many elements on kMany is faster than kFew. A row costs as much as kRowElements more.
   static constexpr std::int64_t kManyElements = 2'500'000, kRowElements = 300;
@@ -198,8 +198,8 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .least = least,
           .summed = summed_in_fp32(problem),
           .float2_c = allows_float2_of_c(problem),
-          .once = allows_float2_of_c(problem) &&
-                  (workspace.split.is_once || bytes_of_c(problem) > kH200.l2_bytes),
+          .evicts_first = allows_float2_of_c(problem) &&
+                          (workspace.split.evicts_first || bytes_of_c(problem) > kH200.l2_bytes),
           .six = TileScheduler(problem.shape, kBlockM, tiles * block_n),
           .eight = TileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
@@ -269,7 +269,7 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
       .pointers = {a, b},
       .groups_of_first = static_cast<unsigned>(launches.splits_a ? launches.a.num_groups() : 0),
       .groups_of_second = static_cast<unsigned>(launches.splits_b ? launches.b.num_groups() : 0),
-      .once = where.split.is_once,
+      .evicts_first = where.split.evicts_first,
       .flags = with_addresses(launches, args.workspace).flags,
       .num_flags = static_cast<unsigned>(where.num_flags),
       .cluster = cluster,
@@ -428,7 +428,7 @@ struct TileSeconds {
   double beyond_l2 = 0;  // additional per chunk, where the digits exceed L2
 };
 constexpr TileSeconds kWide{0.45e-6, 3.4e-6, 6e-6}, kWidePairs{0.446e-6, 3.4e-6, 6e-6},
-    kSharedPairs{0.452e-6, 3.4e-6, 6e-6}, kNarrow{0.218e-6, 2.1e-6, 2.7e-6, 0.016e-6},
+    kStreamKPairs{0.452e-6, 3.4e-6, 6e-6}, kNarrow{0.218e-6, 2.1e-6, 2.7e-6, 0.016e-6},
     kByWarps{0.7e-6, 2.1e-6, 2.7e-6};
 
 // Configuration of the GEMM.
@@ -449,7 +449,7 @@ constexpr GemmConfig kGemmConfigs[] = {
      enqueue_multiply<Tiles<128, 6>, 1, true>},
     {"128x128pairs", 128, 2, Tiles<128, 6, true>::kStages, false, false, kWidePairs,
      enqueue_multiply<Tiles<128, 6, true>, 2>},
-    {"128x128pairsstreamk", 128, 2, Tiles<128, 6, true>::kStages, true, false, kSharedPairs,
+    {"128x128pairsstreamk", 128, 2, Tiles<128, 6, true>::kStages, true, false, kStreamKPairs,
      enqueue_multiply<Tiles<128, 6, true>, 2, true>},
     {"128x64", 64, 1, Tiles<64, 6>::kStages, false, false, kNarrow,
      enqueue_multiply<Tiles<64, 6>, 1>},
@@ -460,7 +460,7 @@ constexpr GemmConfig kGemmConfigs[] = {
 constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // Costs of stream-K: once; per block whose partial sums another block adds; and as a share of the
 // main loop's time, because the clock is lower when all multiprocessors are busy.
-constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
+constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.015;
 
 // Ten products cost the launch of `refine` in every call. They are allowed where that is little of
 // the expected time.
@@ -470,7 +470,7 @@ constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
 
 constexpr double kSplitSeconds = 2.4e-12;  // per element of an operand, see split_seconds
 
-// Expected seconds of the GEMM on an NVIDIA H200. On 187 problems all five configurations were
+// Expected seconds of the GEMM on an NVIDIA H200. On 187 problems the five with `wgmma` were
 // timed: the one that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5
 // % at most.
 inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
@@ -486,7 +486,8 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
   const double before = config.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
   double multiply = whole * products;
   if (config.stream_k) {
-    multiply = waves * products * (1 + kBusier) + kShared + std::ceil(1 / waves) * kSums;
+    multiply = waves * products * (1 + kStreamKSlowdown) + kStreamKOnce +
+               std::ceil(1 / waves) * kStreamKSums;
   }
   return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
          (params.allows_ten ? kRefine : 0.0) + (params.allows_outliers ? kAddOutliers : 0.0);

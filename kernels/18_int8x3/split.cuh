@@ -528,7 +528,7 @@ struct CopiesAhead {
       : rows(first),
         clusters(clusters_),
         groups(jobs.groups()),
-        policy(jobs.once ? device::evict_first_policy() : device::evict_normal_policy()) {
+        policy(jobs.evicts_first ? device::evict_first_policy() : device::evict_normal_policy()) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const std::int64_t begin = device::cluster_rank() * jobs.chunks;
     const std::int64_t left = jobs.job[0].planes.chunks_k - begin;

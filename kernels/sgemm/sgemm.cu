@@ -37,7 +37,7 @@ bool is_of_family(std::string_view configuration, std::string_view family) {
 }
 
 // Marks the candidates of the tuned table: the fastest measured for the problem class on this GPU.
-// The table is of FP32, and says nothing where splitting operands is faster.
+// The table is of FP32. It is not read where the models expect split operands to be fastest.
 void mark_tuned(const Problem& problem, const Device& device, std::vector<Candidate>& all) {
   const auto fastest = std::ranges::min_element(all, {}, &Candidate::seconds);
   if (fastest->choice.decides_on_device) return;
@@ -77,7 +77,8 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
         add_reason(stage, choice.status);
         continue;
       }
-      if (stage->math == Math::fp32_split && !choice.decides_on_device) continue;  // as in FP32
+      if (stage->math == Math::fp32_split && !choice.decides_on_device)
+        continue;  // FP32 in any case: another stage's
       choice.configuration = std::string(stage->name) + ":" + choice.configuration;
       all.push_back(std::move(candidate));
     }

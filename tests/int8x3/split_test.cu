@@ -226,16 +226,16 @@ TEST(Int8Split, TakesTheFastestMeasuredKernel) {
 }
 
 TEST(Int8Split, EvictsOperandsWhereDigitsFitInL2) {
-  const auto is_once = [](const Shape& shape) {
+  const auto evicts_first = [](const Shape& shape) {
     return SplitPlan((shape.m + shape.n) / Long::kRows, shape.k,
                      4.0 * static_cast<double>(shape.m * shape.n), 132)
-        .is_once;
+        .evicts_first;
   };
-  EXPECT_TRUE(is_once({2048, 2048, 2048}));
-  EXPECT_TRUE(is_once({4096, 4096, 1024}));
-  EXPECT_FALSE(is_once({1024, 1024, 2048})) << "all of it fits";
-  EXPECT_FALSE(is_once({16384, 16384, 1024})) << "digits do not";
-  EXPECT_FALSE(is_once({2048, 2048, 4096})) << "nothing is gained";
+  EXPECT_TRUE(evicts_first({2048, 2048, 2048}));
+  EXPECT_TRUE(evicts_first({4096, 4096, 1024}));
+  EXPECT_FALSE(evicts_first({1024, 1024, 2048})) << "all of it fits";
+  EXPECT_FALSE(evicts_first({16384, 16384, 1024})) << "digits do not";
+  EXPECT_FALSE(evicts_first({2048, 2048, 4096})) << "nothing is gained";
 }
 
 }  // namespace

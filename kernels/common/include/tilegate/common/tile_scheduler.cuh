@@ -19,7 +19,8 @@ constexpr __host__ __device__ std::int64_t ceil_div(std::int64_t a, std::int64_t
   return (a + b - 1) / b;
 }
 
-// For the first rungs: one tile of kBlockM×kBlockN per block, in row-major order of tiles.
+// For rungs 01 to 12 and Sgemm's own tiles: one tile of kBlockM×kBlockN per block, in row-major
+// order of tiles.
 template <int kBlockM, int kBlockN>
 struct TileGrid {
   static __host__ __device__ std::int64_t num_blocks(const Shape& shape) {

@@ -1,4 +1,4 @@
-// Interleaved main loop and its epilogue: every instruction is where the source puts it.
+// Interleaved main loop and its epilogue: the source says where each instruction stands.
 //
 // An iteration is 8 k steps of a thread: its slice of a k tile, or half of a k tile. Between the
 // FFMA of each step stand the shared loads of the next step. Between the FFMA of the last step but
@@ -104,10 +104,10 @@ class OperandFeed {
     }
   }
 
-  // Loads the next half if it `exists`; then moves to the half after it if there are `more`.
-  __device__ void load(bool exists, bool more) {
+  // Loads the next half if `loads`; then moves to the half after it if `advances`.
+  __device__ void load(bool loads, bool advances) {
 #pragma unroll
-    for (int i = 0; i < kLoads; ++i) load_one(i, exists, more);
+    for (int i = 0; i < kLoads; ++i) load_one(i, loads, advances);
   }
 
   __device__ void store() {
@@ -116,24 +116,24 @@ class OperandFeed {
   }
 
   // Move number `move` of kMoves.
-  __device__ void move(int move, bool exists, bool more) {
+  __device__ void move(int move, bool loads, bool advances) {
     if (move % kMovesPerLoad == kMovesPerLoad - 1) {
-      load_one(move / kMovesPerLoad, exists, more);
+      load_one(move / kMovesPerLoad, loads, advances);
     } else {
       store_one(move / kMovesPerLoad * kStoresPerLoad + move % kMovesPerLoad);
     }
   }
 
   // Load number i of a half.
-  __device__ void load_one(int i, bool exists, bool more) {
+  __device__ void load_one(int i, bool loads, bool advances) {
     const Offset tile = kAlongK ? kBlockK / kUnit : static_cast<Offset>(kBlockK * ld_);
     const Offset step = kHalves == 1 ? tile : step_[i];
     if constexpr (kVector) {
       device::ordered::load_global(registers_[i], data_, at_[i]);
-      device::ordered::add(at_[i], more ? step : 0);
+      device::ordered::add(at_[i], advances ? step : 0);
     } else {
-      if (exists) registers_[i] = read(at_[i], kAlongK ? 4 : cols_left_);
-      if (more) at_[i] += step;
+      if (loads) registers_[i] = read(at_[i], kAlongK ? 4 : cols_left_);
+      if (advances) at_[i] += step;
     }
     if constexpr (kHalves == 2) step_[i] = tile - step;
   }
@@ -310,16 +310,16 @@ class Loop {
   // Shared stores and global loads of an iteration: in the last step but one; with two halves the
   // loads are in the last step.
   __device__ void move_tiles(int k, int slot) {
-    const bool exists = iterations_left_ > kHalves + 1, more = iterations_left_ > kHalves + 2;
+    const bool loads = iterations_left_ > kHalves + 1, advances = iterations_left_ > kHalves + 2;
     if (kHalves == 1 && k == kSteps - 2) {
-      spread<A::kMoves, B::kMoves>(slot, [&](auto& feed, int i) { feed.move(i, exists, more); });
+      spread<A::kMoves, B::kMoves>(slot, [&](auto& feed, int i) { feed.move(i, loads, advances); });
     }
     if (kHalves == 2 && k == kSteps - 2) {
       spread<A::kStores, B::kStores>(slot, [](auto& feed, int i) { feed.store_one(i); });
     }
     if (kHalves == 2 && k == kSteps - 1) {
       spread<A::kLoads, B::kLoads>(slot,
-                                   [&](auto& feed, int i) { feed.load_one(i, exists, more); });
+                                   [&](auto& feed, int i) { feed.load_one(i, loads, advances); });
     }
   }
 
