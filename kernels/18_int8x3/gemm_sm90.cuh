@@ -4,11 +4,12 @@
 // persistent; stream-K splits the last tiles along K.
 //
 // In order: scheduler, one stage of the main loop, partial sums, producer, consumers, store warps,
-// kernel.
+// kernel; the kernel add_partials of split-K.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
@@ -99,6 +100,51 @@ class Scheduler {
   const std::int64_t& chunks_;
   const StreamKTiles& stream_k_;
 };
+
+// Split-K: a block computes one part of one tile, and stores partial sums. The parts of a tile are
+// neighbours.
+class SplitKScheduler {
+ public:
+  // `count` tiles of `chunks` chunks each, in `splits` parts.
+  __device__ SplitKScheduler(const TileScheduler& tiles, unsigned count, const std::int64_t& chunks,
+                             unsigned splits)
+      : tiles_(tiles), count_(count), splits_(splits), chunks_(static_cast<unsigned>(chunks)) {}
+
+  __device__ bool get(unsigned number, Work& work) const {
+    const unsigned tile = blockIdx.x / splits_, split = blockIdx.x % splits_;
+    if (number > 0 || tile >= count_) return false;
+    const unsigned begin = chunks_ * split / splits_, end = chunks_ * (split + 1) / splits_;
+    work = {.tile = tiles_.tile(count_ - 1 - tile),
+            .first_chunk = begin,
+            .chunks = end - begin,
+            .stores_tile = 0,
+            .is_last = 1};
+    return true;
+  }
+
+ private:
+  const TileScheduler& tiles_;
+  unsigned count_, splits_, chunks_;
+};
+
+template <typename T>
+__device__ unsigned splits_of(const GemmParams& params) {
+  return T::kLevels == 3 ? params.splits_six : params.splits_eight;
+}
+
+// The scheduler of a kernel, and the last argument of its constructor.
+template <unsigned kCluster, Decomposition kDecomposition>
+using SchedulerOf =
+    std::conditional_t<kDecomposition == Decomposition::kSplitK, SplitKScheduler,
+                       Scheduler<kCluster, kDecomposition == Decomposition::kStreamK>>;
+template <typename T, Decomposition kDecomposition>
+__device__ decltype(auto) parts_of(const GemmParams& params) {
+  if constexpr (kDecomposition == Decomposition::kSplitK) {
+    return splits_of<T>(params);
+  } else {
+    return (params.stream_k);
+  }
+}
 
 // Main loop: one stage
 
@@ -257,7 +303,7 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, G
 
 // Producer, one thread. Blocks of a cluster share rows of A: each loads 1/kCluster of them and
 // multicasts it.
-template <typename T, unsigned kCluster, bool kStreamK>
+template <typename T, unsigned kCluster, Decomposition kDecomposition>
 __device__ void produce(const GemmParams& params, const TileScheduler& tiles, unsigned count,
                         GemmStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // bytes of A per block
@@ -274,7 +320,8 @@ __device__ void produce(const GemmParams& params, const TileScheduler& tiles, un
     }
   };
   Pipeline<T::kStages> pipeline;
-  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
+  const SchedulerOf<kCluster, kDecomposition> scheduler(tiles, count, params.chunks,
+                                                        parts_of<T, kDecomposition>(params));
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const TileCoord& tile = work.tile;
@@ -306,7 +353,7 @@ __device__ void produce(const GemmParams& params, const TileScheduler& tiles, un
       }
       pipeline.advance();
     }
-    if constexpr (kStreamK) {
+    if constexpr (kDecomposition == Decomposition::kStreamK) {
       for (unsigned i = 1; i <= work.num_partials; ++i) {
         load_partial<T>(params, blockIdx.x - i * kCluster, pipeline, smem);
       }
@@ -326,11 +373,13 @@ __device__ void consumer_release(device::Barrier& empty, int thread) {
 }
 
 // Consumer warpgroups: main loop, fix-up, epilogue.
-template <typename T, unsigned kCluster, bool kStreamK>
+template <typename T, unsigned kCluster, Decomposition kDecomposition>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         const TileScheduler& tiles, unsigned count, GemmStorage& smem) {
+  constexpr bool kStreamK = kDecomposition == Decomposition::kStreamK;
   Pipeline<T::kStages> pipeline;
-  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
+  const SchedulerOf<kCluster, kDecomposition> scheduler(tiles, count, params.chunks,
+                                                        parts_of<T, kDecomposition>(params));
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
@@ -356,6 +405,10 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     consumer_release<kCluster>(smem.empty[previous_stage], thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
+    if constexpr (kDecomposition == Decomposition::kSplitK) {
+      store_partial<T>(params, static_cast<int>(thread_idx) - kWarpgroup, acc, smem);
+      continue;
+    }
     if constexpr (kStreamK) {
       __syncwarp();  // the work is stored before any lane reads it
       work = smem.work[warp];
@@ -375,11 +428,12 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
 }
 
 // Store warps: store staged tiles to C, and raise the flag when the block's partial sums are ready.
-template <typename T, unsigned kCluster, bool kStreamK>
+template <typename T, unsigned kCluster, Decomposition kDecomposition>
 __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
                             const TileScheduler& tiles, unsigned count, int thread,
                             GemmStorage& smem) {
-  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
+  const SchedulerOf<kCluster, kDecomposition> scheduler(tiles, count, params.chunks,
+                                                        parts_of<T, kDecomposition>(params));
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     if (work.stores_tile == 0) {
@@ -390,7 +444,7 @@ __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
   }
 }
 
-template <typename Six, unsigned kCluster, bool kStreamK>
+template <typename Six, unsigned kCluster, Decomposition kDecomposition>
 __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   // Setup: barriers, then the decision.
@@ -420,6 +474,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     sync();  // the barriers are initialized
   }
   const auto products = static_cast<unsigned>(args.batch);
+  constexpr bool kStreamK = kDecomposition == Decomposition::kStreamK;
+  // Stream-K is for six products alone.
+  constexpr auto kOfEight = kStreamK ? Decomposition::kDataParallel : kDecomposition;
   if (threadIdx.x < kWarpgroup) {  // producer warp and store warps
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) {
@@ -428,26 +485,30 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     }
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {
-        produce<Six, kCluster, kStreamK>(params, params.six, products * params.six.count, smem);
+        produce<Six, kCluster, kDecomposition>(params, params.six, products * params.six.count,
+                                               smem);
       } else if (path == Path::kEight) {
-        produce<Eight, kCluster, false>(params, params.eight, products * params.eight.count, smem);
+        produce<Eight, kCluster, kOfEight>(params, params.eight, products * params.eight.count,
+                                           smem);
       } else if (path == Path::kTen) {
-        produce<Ten, kCluster, false>(params, params.eight, products * params.eight.count, smem);
+        produce<Ten, kCluster, kOfEight>(params, params.eight, products * params.eight.count, smem);
       }
     } else if ((Six::kIsStaged || kStreamK) && threadIdx.x >= 32 && path == Path::kSix) {
-      store_tiles<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count,
-                                           static_cast<int>(threadIdx.x) - 32, smem);
+      store_tiles<Six, kCluster, kDecomposition>(args, params, params.six,
+                                                 products * params.six.count,
+                                                 static_cast<int>(threadIdx.x) - 32, smem);
     }
   } else {  // consumer warpgroups
     device::reg_alloc<kConsumerRegisters>();
     if (path == Path::kSix) {
-      consume<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count, smem);
+      consume<Six, kCluster, kDecomposition>(args, params, params.six, products * params.six.count,
+                                             smem);
     } else if (path == Path::kEight) {
-      consume<Eight, kCluster, false>(args, params, params.eight, products * params.eight.count,
-                                      smem);
+      consume<Eight, kCluster, kOfEight>(args, params, params.eight, products * params.eight.count,
+                                         smem);
     } else if (path == Path::kTen) {
-      consume<Ten, kCluster, false>(args, params, params.eight, products * params.eight.count,
-                                    smem);
+      consume<Ten, kCluster, kOfEight>(args, params, params.eight, products * params.eight.count,
+                                       smem);
     } else if (params.first_chunk == 0) {
       multiply_fp32_split_k<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
                                       smem.fp32);
@@ -455,6 +516,72 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
   }
   if constexpr (kCluster > 1)
     device::cluster_sync();  // no block accesses this one's memory any more
+#endif
+}
+
+// Split-K: the kernel add_partials adds the partial sums of each tile, folds them and stores the
+// tile to C. They are integers, so that the bits are those of whole tiles.
+
+// Eight columns of a tile, as store_results wants them. A thread has one vector of each level.
+template <typename T>
+struct EightColumns {
+  static constexpr int kLevels = T::kLevels, kBlockN = 8;
+  static constexpr bool kHasTails = T::kHasTails;
+};
+
+// Each block computes eight columns of a tile at a time, in the consumers' layout of threads.
+template <typename T>
+__device__ void add_partials_of(const KernelArgs& args, const GemmParams& params,
+                                const TileScheduler& tiles, unsigned count) {
+  constexpr unsigned kGroups = T::kBlockN / 8;  // and vectors of a level, per thread
+  const unsigned splits = splits_of<T>(params);
+  const int thread = static_cast<int>(threadIdx.x), warpgroup = thread / kWarpgroup;
+  for (unsigned unit = blockIdx.x; unit < count * kGroups; unit += gridDim.x) {
+    const unsigned number = unit / kGroups, group = unit % kGroups;
+    const std::byte* partials = params.partials + std::size_t{number} * splits * kPartialBytes<T>;
+    const float* from = reinterpret_cast<const float*>(partials) +
+                        4 * (static_cast<int>(group) * kConsumers + thread);
+    std::int32_t sums[T::kLevels][4]{};
+#pragma unroll 4
+    for (unsigned split = 0; split < splits; ++split) {
+#pragma unroll
+      for (int level = 0; level < T::kLevels; ++level) {
+        const auto v = device::load_vector<float4>(from + level * (T::kBlockN / 2) * kConsumers);
+        sums[level][0] += static_cast<std::int32_t>(bits_of(v.x));
+        sums[level][1] += static_cast<std::int32_t>(bits_of(v.y));
+        sums[level][2] += static_cast<std::int32_t>(bits_of(v.z));
+        sums[level][3] += static_cast<std::int32_t>(bits_of(v.w));
+      }
+      from += kPartialBytes<T> / 4;
+    }
+    const TileCoord tile = tiles.tile(count - 1 - number);
+    const std::int64_t row = std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
+                       col = std::int64_t{tile.col} * T::kBlockN + 8 * group;
+    const float* step_rows =
+        params.steps_a + params.a.own(tile.batch_index) * params.a.rows() + row;
+    const float* step_cols = params.steps_b + params.b.own(tile.batch_index) * params.b.rows() +
+                             params.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
+    KernelArgs matrix = args;
+    matrix.c += tile.batch_index * args.stride_c;
+    store_results<EightColumns<T>>(matrix, params.float2_c, row, col, thread % kWarpgroup,
+                                   step_rows, step_cols, sums);
+  }
+}
+
+inline __global__ void __launch_bounds__(kConsumers)
+    add_partials(KernelArgs args, GemmParams params) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  const Path path = *params.decision;
+  const auto products = static_cast<unsigned>(args.batch);
+  if (path == Path::kSix) {
+    add_partials_of<Tiles<128, 6>>(args, params, params.six, products * params.six.count);
+  } else if (path == Path::kEight) {
+    add_partials_of<Eight>(args, params, params.eight, products * params.eight.count);
+  } else if (path == Path::kTen) {
+    add_partials_of<Ten>(args, params, params.eight, products * params.eight.count);
+  }
 #endif
 }
 

@@ -14,8 +14,8 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
   GivenPlan best{.status = check_size(problem)};
   if (!best.status.ok()) return best;
   for (const GemmConfig& config : kGemmConfigs) {
-    if (!can_run(config, device, Path::kSix, problem.shape.k)) continue;
-    if (config.stream_k && problem.shape.k < kLeastK) continue;
+    if (config.splits_k() || !can_run(config, problem, device, Path::kSix)) continue;
+    if (config.stream_k() && problem.shape.k < kLeastK) continue;
     Launches launches = launches_of(config, problem, device, Path::kSix,
                                     Workspace(problem, device, config.by_warps));
     GemmParams& params = launches.params;
@@ -27,7 +27,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     params.summed = summed;
     params.fp32.scheduler.count = 0;  // no tiles
     params.fp32.split_k = {};
-    const auto blocks = static_cast<std::size_t>(config.stream_k ? launches.blocks : 0);
+    const auto blocks = static_cast<std::size_t>(config.stream_k() ? launches.blocks : 0);
     best.configuration = config.name;
     best.seconds = seconds;
     best.partial_bytes = blocks * kPartialBytes<Tiles<128, 6>>;
@@ -42,7 +42,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
       where.steps_b = given.steps_b;
       where.widths = given.widths;
       where.partials = given.partials;
-      where.flags = config.stream_k ? given.flags : 0;
+      where.flags = config.stream_k() ? given.flags : 0;
       return config.enqueue(placed, args, stream);
     };
   }
@@ -99,7 +99,7 @@ std::vector<Candidate> Prepared::candidates(const Problem& product) const {
   if (has_warpgroups(device)) fp32 = Fp32Candidates::of(product, device);
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
-    if (!can_run(config, device, Path::kSix, product.shape.k)) continue;
+    if (!can_run(config, product, device, Path::kSix)) continue;
     all.push_back(prepared_candidate(config, *this, product, fp32));
   }
   return all;

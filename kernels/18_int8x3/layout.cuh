@@ -203,6 +203,11 @@ struct GroupWidths {
   unsigned of_a = 0, of_b = 0;  // groups
 };
 
+// How blocks share the tiles of C. Data-parallel: each computes whole tiles. Split-K: equally many
+// blocks share each tile along K, and another kernel adds their partial sums. Stream-K: blocks
+// share the last tiles along K, in equal parts of all their work.
+enum class Decomposition { kDataParallel, kSplitK, kStreamK };
+
 // Stream-K (Scheduler in gemm_sm90.cuh): each cluster first computes `full_waves` whole tiles, one
 // per wave; then the clusters share `count` tiles along K.
 struct StreamKTiles {
@@ -265,6 +270,7 @@ struct GemmParams {
   std::byte* partials = nullptr;  // partial sums, per block
   unsigned* flags = nullptr;      // one per block: its partial sums are ready
   Fp32Args fp32;
+  unsigned splits_six = 1, splits_eight = 1;  // split-K: blocks per tile of `six`, of `eight`
 };
 
 // The decision, the same in all blocks: each reduces the same numbers in the same order. `kept`: of

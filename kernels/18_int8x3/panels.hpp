@@ -196,7 +196,9 @@ inline std::vector<PanelSize> PanelCall::sizes() const {
   std::vector<PanelSize> sizes;
   for (std::int64_t parts_k = 1; chunks / parts_k >= kLeastK / kChunkK; parts_k = next(parts_k)) {
     const std::int64_t depth = std::min(ceil_div(chunks, parts_k) * kChunkK, all.k);
-    if (!can_run(*config, device, least, depth)) continue;
+    Problem panel = problem;
+    panel.shape.k = depth;
+    if (!can_run(*config, panel, device, least)) continue;
     for (std::int64_t parts_m = 1; parts_m <= tiles_m; parts_m = next(parts_m)) {
       const std::int64_t rows = ceil_div(tiles_m, parts_m);
       const auto size_of = [&](std::int64_t cols) {
@@ -225,6 +227,7 @@ std::vector<Candidate> panels(const Problem& problem, const Device& device,
   if (problem.shape.k < kLeastK || !check_size(problem).ok()) return {};
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
+    if (config.splits_k()) continue;
     const PanelCall call{&config, kLeast, problem, device, workspace_limit};
     std::optional<Candidate> fastest;
     for (const PanelSize& size : call.sizes()) {

@@ -170,12 +170,13 @@ struct Workspace {
     return part;
   }
 
-  // Adds room for so many partial sums, of digits or of FP32, and for a flag of each.
-  void add_partials(std::int64_t of_digits, std::int64_t of_fp32) {
-    num_flags = std::max(of_digits, of_fp32);
+  // Adds room for partial sums, of digits or of FP32, and for their flags.
+  void add_partials(std::size_t bytes_of_digits, std::int64_t flags_of_digits,
+                    std::int64_t of_fp32) {
+    num_flags = std::max(flags_of_digits, of_fp32);
     partials = aligned(bytes);
-    flags = partials + std::max(static_cast<std::size_t>(of_digits) * kPartialBytes<Tiles<128, 6>>,
-                                static_cast<std::size_t>(of_fp32) * kFp32PartialBytes);
+    flags =
+        partials + std::max(bytes_of_digits, static_cast<std::size_t>(of_fp32) * kFp32PartialBytes);
     bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(num_flags);
   }
 };
@@ -211,6 +212,8 @@ struct Launches {
   Job a, b;
   GemmParams params;
   std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
+  std::int64_t sum_blocks = 0;                // of add_partials, with split-K
+  std::size_t partial_bytes = 0;              // of digits
   Job refine_a{}, refine_b{};                 // where ten products are allowed
   std::int64_t refine_blocks = 0, outlier_blocks = 0;
   std::optional<Choice> fp32{};           // in launches of its own
@@ -393,7 +396,8 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   return {};
 }
 
-template <typename Six, unsigned kCluster, bool kStreamK = false>
+template <typename Six, unsigned kCluster,
+          Decomposition kDecomposition = Decomposition::kDataParallel>
 Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream stream) {
   return enqueue_multiply(launches, args, stream,
                           {.kernel = "multiply digits",
@@ -402,7 +406,18 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                            .shared_bytes = sizeof(GemmStorage),
                            .overlaps_previous = true,
                            .cluster = kCluster},
-                          multiply<Six, kCluster, kStreamK>);
+                          multiply<Six, kCluster, kDecomposition>);
+}
+
+inline Status enqueue_split_k(const Launches& launches, const KernelArgs& args, Stream stream) {
+  constexpr auto enqueue_parts = enqueue_multiply<Tiles<128, 6>, 1, Decomposition::kSplitK>;
+  if (Status s = enqueue_parts(launches, args, stream); !s.ok()) return s;
+  return device::launch({.kernel = "add partial sums",
+                         .blocks = launches.sum_blocks,
+                         .threads_x = kConsumers,
+                         .overlaps_previous = true,
+                         .adds_to_c = launches.adds_to_c},
+                        stream, add_partials, args, with_addresses(launches, args.workspace));
 }
 
 inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,
@@ -437,29 +452,40 @@ struct GemmConfig {
   int block_n;
   unsigned cluster;  // blocks that share rows of A
   int stages;
-  bool stream_k;
+  Decomposition decomposition;
   bool by_warps;  // gemm_sm75.cuh
   TileSeconds seconds;
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
+
+  bool splits_k() const { return decomposition == Decomposition::kSplitK; }
+  bool stream_k() const { return decomposition == Decomposition::kStreamK; }
 };
+constexpr auto kDataParallel = Decomposition::kDataParallel, kSplitK = Decomposition::kSplitK,
+               kStreamK = Decomposition::kStreamK;
 constexpr GemmConfig kGemmConfigs[] = {
-    {"128x128", 128, 1, Tiles<128, 6>::kStages, false, false, kWide,
+    {"128x128", 128, 1, Tiles<128, 6>::kStages, kDataParallel, false, kWide,
      enqueue_multiply<Tiles<128, 6>, 1>},
-    {"128x128streamk", 128, 1, Tiles<128, 6>::kStages, true, false, kWide,
-     enqueue_multiply<Tiles<128, 6>, 1, true>},
-    {"128x128pairs", 128, 2, Tiles<128, 6, true>::kStages, false, false, kWidePairs,
+    {"128x128splitk", 128, 1, Tiles<128, 6>::kStages, kSplitK, false, kWide, enqueue_split_k},
+    {"128x128streamk", 128, 1, Tiles<128, 6>::kStages, kStreamK, false, kWide,
+     enqueue_multiply<Tiles<128, 6>, 1, kStreamK>},
+    {"128x128pairs", 128, 2, Tiles<128, 6, true>::kStages, kDataParallel, false, kWidePairs,
      enqueue_multiply<Tiles<128, 6, true>, 2>},
-    {"128x128pairsstreamk", 128, 2, Tiles<128, 6, true>::kStages, true, false, kStreamKPairs,
-     enqueue_multiply<Tiles<128, 6, true>, 2, true>},
-    {"128x64", 64, 1, Tiles<64, 6>::kStages, false, false, kNarrow,
+    {"128x128pairsstreamk", 128, 2, Tiles<128, 6, true>::kStages, kStreamK, false, kStreamKPairs,
+     enqueue_multiply<Tiles<128, 6, true>, 2, kStreamK>},
+    {"128x64", 64, 1, Tiles<64, 6>::kStages, kDataParallel, false, kNarrow,
      enqueue_multiply<Tiles<64, 6>, 1>},
-    {"128x64warps", kWarpsN, 1, kWarpsStages, false, true, kByWarps, enqueue_multiply_warps}};
+    {"128x64warps", kWarpsN, 1, kWarpsStages, kDataParallel, true, kByWarps,
+     enqueue_multiply_warps}};
 
 // Costs of pairs, clusters of two blocks: once, for start and end; the staged epilogue of a tile;
 // the part of it that the next tile never hides.
 constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // Costs of stream-K: once; per block whose partial sums another block adds; and as a share of the
 // main loop's time, because the clock is lower when all multiprocessors are busy.
+// Costs of split-K, estimated: once, for the launch of add_partials; per byte of partial sums,
+// which are written and read. Not timed on a GPU yet, so that only a caller who names it gets
+// split-K.
+constexpr double kSplitKOnce = 4e-6, kSplitKSums = 4e-13;
 constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.015;
 
 // Ten products cost the launch of `refine` in every call. They are allowed where that is little of
@@ -485,7 +511,11 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
   const double end = config.seconds.end + (params.float2_c ? 0.0 : config.seconds.no_vectors);
   const double before = config.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
   double multiply = whole * products;
-  if (config.stream_k) {
+  if (config.splits_k()) {
+    multiply = products / params.splits_six + kSplitKOnce +
+               static_cast<double>(launches.partial_bytes) * kSplitKSums;
+  }
+  if (config.stream_k()) {
     multiply = waves * products * (1 + kStreamKSlowdown) + kStreamKOnce +
                std::ceil(1 / waves) * kStreamKSums;
   }
@@ -501,10 +531,27 @@ inline double call_seconds(const GemmConfig& config, const Launches& launches,
                                                                  launches.splits_b ? 1.0 : 0.0);
 }
 
+// For the choice among candidates: that of split-K is the last.
+inline double seconds_of(const GemmConfig& config, const Launches& launches,
+                         const Problem& problem) {
+  constexpr double kNotTimed = 1e6;
+  return call_seconds(config, launches, problem) + (config.splits_k() ? kNotTimed : 0.0);
+}
+
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
 // Each gets at least 16 chunks. At most 8 share a tile, because one of them adds all partial sums.
 constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
+}
+
+// Split-K: how many blocks share each of `tiles` tiles. Each gets at least kLeastSplitChunks
+// chunks.
+constexpr std::int64_t kLeastSplitChunks = 8;
+constexpr std::int64_t kSumBlocksPerSm = 8;  // of add_partials
+constexpr std::int64_t splits_of_tile(std::int64_t tiles, std::int64_t chunks,
+                                      const Device& device) {
+  return std::clamp<std::int64_t>(device.multiprocessors / tiles, 1,
+                                  std::max<std::int64_t>(chunks / kLeastSplitChunks, 1));
 }
 
 // The product in FP32 by other rungs, in launches of its own.
@@ -583,7 +630,7 @@ inline void allow_outliers(const Device& device, Launches& launches) {
 }
 
 inline bool is_exact_with_ten(const GemmConfig& config, std::int64_t k) {
-  return !config.stream_k || k <= max_exact_k(true);
+  return config.decomposition == kDataParallel || k <= max_exact_k(true);
 }
 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids. `prepared`:
@@ -603,25 +650,46 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   launches.split_blocks = workspace.split.blocks(groups, device.multiprocessors);
   const std::int64_t tiles = problem.batch * launches.params.six.count;
   const std::int64_t most =
-      tiles * (config.stream_k ? max_splits_of_tile(workspace.a.chunks_k) : 1);
+      tiles * (config.stream_k() ? max_splits_of_tile(workspace.a.chunks_k) : 1);
   const std::int64_t most_clusters = device.multiprocessors / config.cluster;
   const std::int64_t clusters = std::min(most, most_clusters);
   launches.blocks = config.cluster * clusters;
+  if (config.splits_k()) {
+    GemmParams& params = launches.params;
+    const std::int64_t chunks = workspace.a.chunks_k,
+                       narrow_tiles = problem.batch * params.eight.count,
+                       six = splits_of_tile(tiles, chunks, device),
+                       eight = splits_of_tile(narrow_tiles, chunks, device);
+    params.splits_six = static_cast<unsigned>(six);
+    params.splits_eight = static_cast<unsigned>(eight);
+    launches.blocks = std::max(tiles * six, narrow_tiles * eight);
+    launches.partial_bytes =
+        std::max(static_cast<std::size_t>(tiles * six) * kPartialBytes<Tiles<128, 6>>,
+                 static_cast<std::size_t>(narrow_tiles * eight) * kPartialBytes<Eight>);
+    launches.sum_blocks =
+        std::min(tiles * config.block_n / 8, kSumBlocksPerSm * device.multiprocessors);
+  }
   // FP32 splits K where tiles of 128×128 leave clusters idle.
   const std::int64_t fp32_tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
                                            config.cluster);  // of clusters
-  const std::int64_t most_for_fp32 = config.stream_k ? clusters : most_clusters;
+  const std::int64_t most_for_fp32 = config.stream_k() ? clusters : most_clusters;
   Fp32SplitK& split_k = launches.params.fp32.split_k;
   if (!config.by_warps) split_k = Fp32SplitK(problem.shape.k, fp32_tiles, most_for_fp32);
   const bool splits = split_k.count > 1;
   const std::int64_t fp32_blocks =
       splits ? config.cluster * std::min(fp32_tiles * split_k.count, most_for_fp32) : 0;
   const std::int64_t fp32_partials = split_k.waves * std::max(fp32_blocks, launches.blocks);
-  if (config.stream_k) {
+  if (config.stream_k()) {
     launches.params.stream_k =
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
                      static_cast<unsigned>(workspace.a.chunks_k));
-    launches.workspace.add_partials(launches.blocks, splits ? fp32_partials : 0);
+    launches.partial_bytes =
+        static_cast<std::size_t>(launches.blocks) * kPartialBytes<Tiles<128, 6>>;
+  }
+  if (config.decomposition != kDataParallel) {
+    launches.workspace.add_partials(launches.partial_bytes, config.stream_k() ? launches.blocks : 0,
+                                    splits ? fp32_partials : 0);
+    launches.blocks = std::max(launches.blocks, fp32_blocks);
   }
   if (config.by_warps) return launches;
   const double seconds = call_seconds(config, launches, problem);
@@ -634,9 +702,9 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     launches.params.fp32.scheduler.count = 0;  // no tiles
     launches.workspace.bytes =
         std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);
-  } else if (splits && !config.stream_k) {
+  } else if (splits && config.decomposition == kDataParallel) {
     Workspace with_partials = launches.workspace;
-    with_partials.add_partials(0, fp32_partials);
+    with_partials.add_partials(0, 0, fp32_partials);
     if (with_partials.bytes > workspace_limit) {
       split_k = {};
       return launches;
@@ -702,14 +770,22 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     const char* products = six ? "" : least == Path::kEight ? " eight" : " ten";
     PlannedKernel kernel{.name = config.name + std::string(products) + to,
                          .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
-                                        parameter::tiles("chunks of k", chunks, 1),
-                                        parameter::count("tiles of a block", waves),
                                         scheduling(scheduler), columns_of_groups(scheduler)},
                          .decision = static_cast<int>(least)};
     const int stages = six || config.by_warps  ? config.stages
                        : least == Path::kEight ? Eight::kStages
                                                : Ten::kStages;
-    if (config.stream_k) {
+    if (!config.splits_k()) {
+      kernel.parameters.push_back(parameter::tiles("chunks of k", chunks, 1));
+      kernel.parameters.push_back(parameter::count("tiles of a block", waves));
+    }
+    if (config.splits_k()) {
+      const std::int64_t splits = six ? params.splits_six : params.splits_eight;
+      kernel.parameters.push_back(parameter::count("splits of a tile", splits));
+      kernel.parameters.push_back(parameter::each("equal splits", chunks % splits == 0));
+      kernel.parameters.push_back(
+          parameter::ring("chunks of a block", ceil_div(chunks, splits), stages));
+    } else if (config.stream_k()) {
       const StreamKTiles& shared = params.stream_k;
       kernel.parameters.push_back(parameter::count("shared tiles", shared.count));
       kernel.parameters.push_back(parameter::each("has whole waves", shared.full_waves > 0));
@@ -771,7 +847,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                    call_seconds(config, launches, problem) >= kLeastForOutliers)) {
     allow_outliers(device, launches);
   }
-  return {choice_of(config, problem, launches, least), call_seconds(config, launches, problem)};
+  return {choice_of(config, problem, launches, least), seconds_of(config, launches, problem)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.
@@ -785,10 +861,19 @@ inline Status check_size(const Problem& problem) {
                           problem.shape.k > Ahead::kMaxK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
-// Whether the device can run the configuration with so much K per launch sequence.
-inline bool can_run(const GemmConfig& config, const Device& device, Path least, std::int64_t k) {
+// Whether the device can run the configuration.
+inline bool can_run(const GemmConfig& config, const Problem& problem, const Device& device,
+                    Path least) {
+  const auto [m, n, k] = problem.shape;
   if (static_cast<unsigned>(device.multiprocessors) < config.cluster) return false;
-  if (config.stream_k && (least != Path::kSix || k > kMaxExactK)) return false;
+  if (config.decomposition != kDataParallel && k > max_exact_k(config.splits_k())) return false;
+  if (config.stream_k() && least != Path::kSix) return false;
+  // Split-K: two blocks or more share each tile, and all run at the same time.
+  const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, config.block_n);
+  if (config.splits_k() &&
+      (k < 2 * kLeastSplitChunks * kChunkK || 2 * tiles > device.multiprocessors)) {
+    return false;
+  }
   return config.by_warps || has_warpgroups(device);
 }
 
@@ -806,8 +891,8 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   }
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
-    if (!can_run(config, device, kLeast, problem.shape.k)) continue;
-    if (kOutliers && (config.by_warps || config.stream_k)) continue;
+    if (!can_run(config, problem, device, kLeast)) continue;
+    if (kOutliers && (config.by_warps || config.decomposition != kDataParallel)) continue;
     all.push_back(candidate(config, problem, device, kLeast, fp32, kOutliers));
     if (kApart) break;  // FP32 is the same in all configurations
   }
@@ -827,9 +912,10 @@ inline Status setup() {
   for (const Stage* stage : kChoices) {
     if (Status s = stage->prepare(); !s.ok()) return s;
   }
-  for (auto* kernel : {multiply<Tiles<128, 6>, 1, false>, multiply<Tiles<128, 6>, 1, true>,
-                       multiply<Tiles<128, 6, true>, 2, false>,
-                       multiply<Tiles<128, 6, true>, 2, true>, multiply<Tiles<64, 6>, 1, false>}) {
+  for (auto* kernel :
+       {multiply<Tiles<128, 6>, 1, kDataParallel>, multiply<Tiles<128, 6>, 1, kSplitK>,
+        multiply<Tiles<128, 6>, 1, kStreamK>, multiply<Tiles<128, 6, true>, 2, kDataParallel>,
+        multiply<Tiles<128, 6, true>, 2, kStreamK>, multiply<Tiles<64, 6>, 1, kDataParallel>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(GemmStorage)); !s.ok()) return s;
   }
   if (Status s = device::allow_shared_memory(add_outliers, sizeof(StripStorage)); !s.ok()) return s;

@@ -292,14 +292,14 @@ __global__ void __launch_bounds__(int8x3::kNumThreads, 1)
     device::barrier_init_fence();
   }
   __syncthreads();  // barriers are initialised
+  constexpr auto kDecomposition = int8x3::Decomposition::kDataParallel;
   if (threadIdx.x < int8x3::kWarpgroup) {
     device::reg_dealloc<int8x3::kProducerRegisters>();
-    if (threadIdx.x == 0) {
-      int8x3::produce<T, 1, false>(params, params.six, params.six.count, smem);
-    }
+    if (threadIdx.x == 0)
+      int8x3::produce<T, 1, kDecomposition>(params, params.six, params.six.count, smem);
   } else {
     device::reg_alloc<int8x3::kConsumerRegisters>();
-    int8x3::consume<T, 1, false>(args, params, params.six, params.six.count, smem);
+    int8x3::consume<T, 1, kDecomposition>(args, params, params.six, params.six.count, smem);
   }
 #endif
 }

@@ -94,5 +94,55 @@ void expect_work_of_all() {
 TEST(Int8Scheduler, MatchesModel) { expect_work_of_all<1>(); }
 TEST(Int8Scheduler, MatchesModelForClusters) { expect_work_of_all<2>(); }
 
+__global__ void list_parts(GemmParams params, unsigned tiles, unsigned splits, Work* works,
+                           unsigned* counts) {
+  if (threadIdx.x > 0) return;
+  const SplitKScheduler scheduler(params.six, tiles, params.chunks, splits);
+  unsigned number = 0;
+  for (Work work; scheduler.get(number, work); ++number) works[blockIdx.x] = work;
+  counts[blockIdx.x] = number;
+}
+
+// Each block has one part of a tile. The parts of a tile cover K, and differ by one chunk at most.
+TEST(Int8Scheduler, SplitKCoversEachTileOnce) {
+  constexpr unsigned kTiles = 2 * 3 * 2, kIdle = 2;
+  GemmParams params{};
+  params.six = TileScheduler({3 * kBlockM, 2 * 128, 1}, kBlockM, 128);
+  const auto order = models::tiles_in_order(2, 3, 2, 12);
+  for (const unsigned splits : {1U, 2U, 3U, 7U}) {
+    for (const unsigned chunks : {splits, splits + 1, 8 * splits + 5}) {
+      params.chunks = chunks;
+      const unsigned blocks = kTiles * splits + kIdle;
+      const DeviceArray<Work> works(blocks);
+      const DeviceArray<unsigned> counts(blocks);
+      ASSERT_TRUE(
+          is_ok(device::launch({.kernel = "list parts", .blocks = blocks, .threads_x = 32}, nullptr,
+                               list_parts, params, kTiles, splits, works.data(), counts.data())));
+      const std::vector<Work> found = works.to_host();
+      const std::vector<unsigned> found_counts = counts.to_host();
+      for (unsigned block = 0; block < blocks; ++block) {
+        ASSERT_EQ(found_counts[block], block < kTiles * splits ? 1U : 0U) << "block " << block;
+      }
+      for (unsigned block = 0; block < kTiles * splits; ++block) {
+        const Work& work = found[block];
+        const models::Tile& tile = order[kTiles - 1 - block / splits];
+        ASSERT_EQ(work.tile.batch_index, tile.batch_index);
+        ASSERT_EQ(work.tile.row, tile.row);
+        ASSERT_EQ(work.tile.col, tile.col);
+        ASSERT_EQ(work.stores_tile, 0U);
+        ASSERT_GE(work.chunks, chunks / splits);
+        ASSERT_LE(work.chunks, chunks / splits + 1);
+        const bool is_first = block % splits == 0, is_last = block % splits == splits - 1;
+        const unsigned begin =
+            is_first ? 0 : found[block - 1].first_chunk + found[block - 1].chunks;
+        ASSERT_EQ(work.first_chunk, begin) << "block " << block;
+        if (is_last) {
+          ASSERT_EQ(work.first_chunk + work.chunks, chunks);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilegate::int8x3
