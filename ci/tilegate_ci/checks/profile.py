@@ -218,17 +218,13 @@ def _cell(field: ProfileField, kernel: ProfiledKernel) -> str:
     if field.digits == TEXT:
         return _IN_WORDS[field.field](kernel)
     value = attrgetter(field.field)(kernel)
-    return _short(value) if field.digits == COUNT else _fixed(value, int(field.digits))
-
-
-def _fixed(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def _short(value: int | None) -> str:
-    """Three digits: 4.29 G; small counts in full."""
     if value is None:
         return "-"
+    return _short(value) if field.digits == COUNT else f"{value:.{field.digits}f}"
+
+
+def _short(value: int) -> str:
+    """Three digits: 4.29 G; small counts in full."""
     for least, factor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if value >= least:
             return f"{value / factor:.3g} {letter}"
@@ -259,7 +255,7 @@ def _stall(place: int, kernel: ProfiledKernel) -> str:
     if place >= len(kernel.stalls):
         return "-"
     stall = kernel.stalls[place]
-    return f"{stall.reason} {_fixed(stall.pct, 1)} %"
+    return f"{stall.reason} {stall.pct:.1f} %"
 
 
 _IN_WORDS: Mapping[str, Callable[[ProfiledKernel], str]] = {
