@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
@@ -101,7 +101,7 @@ def _round_up(value: int, unit: int) -> int:
 
 @dataclass
 class Usage:
-    """ptxas's report on one kernel, in registers and bytes."""
+    """ptxas's report on one kernel, in registers and bytes: the first columns of its row."""
 
     registers: int = 0
     spill_stores: int = 0
@@ -143,20 +143,14 @@ class KernelRow(NamedTuple):
 
 
 def kernel_row(architecture: Architecture, usage: Usage, launch: Launch | None) -> KernelRow:
-    taken = (usage.registers, usage.spill_stores, usage.spill_loads, usage.stack)
-    row = KernelRow(*taken, usage.static_shared, None, None, None, None, UNUSED)
     if launch is None:
-        return row
+        return KernelRow._make([*astuple(usage), *[None] * 4, UNUSED])
     limits = ARCHITECTURES[architecture]
     shared = usage.static_shared + launch.dynamic_shared
     blocks = blocks_per_sm(limits, launch.threads, usage.registers, shared)
-    return row._replace(
-        dynamic_shared=launch.dynamic_shared,
-        threads=launch.threads,
-        blocks_per_sm=blocks,
-        occupancy=round(occupancy(limits, launch.threads, blocks), 4),
-        path=DEFAULT if launch.default else VARIANT,
-    )
+    share = round(occupancy(limits, launch.threads, blocks), 4)
+    launched = (launch.dynamic_shared, launch.threads, blocks, share)
+    return KernelRow._make([*astuple(usage), *launched, DEFAULT if launch.default else VARIANT])
 
 
 INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")

@@ -5,7 +5,7 @@ import datetime
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -45,14 +45,9 @@ class Place(NamedTuple):
     architecture: str
 
 
-class Change(NamedTuple):
-    place: Place
-    column: str
-    old: str
-    new: str
-
-
 Kernels = dict[str, dict[Architecture, KernelRow]]
+# The architectures of each: by rung, kernel, column, old and new value.
+Changes = dict[tuple[str, ...], list[str]]
 
 
 class RungResources(Model):
@@ -100,26 +95,29 @@ class Table(Document):
 
 def changes(
     old: Table, new: Table, rungs: Collection[str], architectures: Collection[str]
-) -> list[Change]:
+) -> Changes:
     """What differs, exactly, of these rungs and architectures."""
     before, after = (
         {p: r for p, r in table.rows() if p.rung in rungs and p.architecture in architectures}
         for table in (old, new)
     )
-    found = []
+    found: Changes = {}
     for place in sorted({*before, *after}):
+        cells: list[tuple[str, ...]]
         if place not in after:
-            found.append(Change(place, "kernel", "there", "gone"))
+            cells = [("kernel", "there", "gone")]
         elif place not in before:
             row = after[place]
             brief = f"new: {row.registers} registers, {row.spilled} bytes spilled"
-            found.append(Change(place, "kernel", "-", brief))
+            cells = [("kernel", "-", brief)]
         else:
-            found += [
-                Change(place, column, *("none" if v is None else str(v) for v in (left, right)))
+            cells = [
+                (column, *("none" if v is None else str(v) for v in (left, right)))
                 for column, left, right in zip(KernelRow._fields, before[place], after[place])
                 if left != right
             ]
+        for cell in cells:
+            found.setdefault((place.rung, place.kernel, *cell), []).append(place.architecture)
     return found
 
 
@@ -182,7 +180,7 @@ def judge(
     ]
     for warning in warnings:
         message(f"warning: {warning}")
-    notes, changed = [f"error: {error}" for error in errors], list[Change]()
+    notes, changed = [f"error: {error}" for error in errors], Changes()
     new = [name for name in found.rungs if name not in committed.rungs]
     if committed.nvcc == found.nvcc:
         changed = changes(committed, found, {*rungs} - {*new}, architectures)
@@ -201,11 +199,11 @@ def judge(
         f"{len(found.rungs)} rungs, {len({place[:2] for place, _ in rows})} kernels, "
         f"{len(rows)} rows",
         f"nvcc {found.nvcc}",
-        f"{len(changed)} changes",
+        f"{sum(map(len, changed.values()))} changes",
         f"{count['error']} spills at fault, {count['waived']} waived, {count['noted']} noted",
     ]
     summary = f"{', '.join(parts)}. Exit {code}, {MEANINGS[code]}"
-    grouped = _grouped(changed)
+    grouped = [(*change, ", ".join(architectures)) for change, architectures in changed.items()]
     lines = [
         *notes,
         *(
@@ -244,15 +242,6 @@ def _spill(place: Place, row: KernelRow, waiver: SpillWaiver | None) -> Spill:
     else:
         verdict = "waived", f"{waiver.id}: {waiver.reason}"
     return Spill(verdict[0], *place, row.spill_stores, row.spill_loads, verdict[1])
-
-
-def _grouped(changes: Iterable[Change]) -> list[tuple[str, ...]]:
-    """One row for the same change on several architectures."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for change in changes:
-        key = (change.place.rung, change.place.kernel, change.column, change.old, change.new)
-        groups.setdefault(key, []).append(change.place.architecture)
-    return [(*key, ", ".join(architectures)) for key, architectures in groups.items()]
 
 
 TABLE = Path("bench") / "baselines" / "resources.json"
@@ -315,20 +304,16 @@ def measure(
     cache = Cache(repository / "build" / "resources-cache", KernelRows, toolkit)
     found: dict[str, RungResources] = {}
     errors = []
-
-    def one(stage: Stage) -> RungResources | GateError:
-        known = committed.rungs.get(stage.name, RungResources()).not_on
-        try:
-            return _measure_rung(toolkit, repository, cache, stage, architectures, known)
-        except GateError as problem:
-            return problem
-
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        for stage, result in zip(stages, pool.map(one, stages)):
-            if isinstance(result, GateError):
-                errors.append(f"{stage.name}: {result}")
-            else:
-                found[stage.name] = result
+        running = [
+            pool.submit(_measure_rung, toolkit, repository, cache, stage, architectures, committed)
+            for stage in stages
+        ]
+    for stage, done in zip(stages, running):
+        try:
+            found[stage.name] = done.result()
+        except GateError as problem:
+            errors.append(f"{stage.name}: {problem}")
     return Table(schema=1, nvcc=toolkit.release, rungs=found), errors
 
 
@@ -338,10 +323,11 @@ def _measure_rung(
     cache: Cache[KernelRows],
     stage: Stage,
     architectures: Sequence[Architecture],
-    known_not_on: Mapping[Architecture, str],
+    committed: Table,
 ) -> RungResources:
     # Architectures that the rung's requirements exclude, and those excluded by hand.
-    not_on = {a: why for a, why in known_not_on.items() if not why.startswith(_BELOW)}
+    known = committed.rungs.get(stage.name, RungResources()).not_on
+    not_on = {a: why for a, why in known.items() if not why.startswith(_BELOW)}
     for architecture in ARCHITECTURES:
         if compute_capability(architecture) < stage.compute_capability:
             not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
