@@ -67,7 +67,7 @@ def compute_capability(architecture: str) -> int:
 
 def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int) -> int:
     """0 where not even one block fits. `shared` is static and dynamic, in bytes."""
-    warps = _divide_up(threads, 32)
+    warps = _round_up(threads, 32) // 32
     taken = _round_up(shared + sm.reserved_per_block, sm.shared_unit)
     # The driver keeps its part of a block's shared memory beside the block's own limit.
     if threads > MAX_THREADS or shared > sm.shared_per_block:
@@ -88,15 +88,11 @@ def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int)
 
 def occupancy(sm: Multiprocessor, threads: int, blocks: int) -> float:
     """Resident warps as a share of what the multiprocessor can hold."""
-    return blocks * _divide_up(threads, 32) / sm.warps
-
-
-def _divide_up(value: int, unit: int) -> int:
-    return -(-value // unit)
+    return blocks * _round_up(threads, 32) / (32 * sm.warps)
 
 
 def _round_up(value: int, unit: int) -> int:
-    return _divide_up(value, unit) * unit
+    return -(-value // unit) * unit
 
 
 @dataclass

@@ -30,7 +30,7 @@ from tilegate_ci.checks.resources.compile import (
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Count, Document, Line, Model
 from tilegate_ci.core.files import GateError, message, write_text
-from tilegate_ci.formats.stages import Stage, find_stages
+from tilegate_ci.formats.stages import Stage, find_ladder, find_stages
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.model import worst
@@ -260,9 +260,8 @@ class Resources(Committed):
         """A table is written unless a rung does not compile; spills are errors all the same."""
         toolkit, repository, path = find_toolkit(), asked.repository, asked.repository / TABLE
         # The yardstick has no kernels of its own; the table has this repository's rungs.
-        every = [stage for stage in find_stages(repository) if not stage.yardstick]
-        if asked.update:
-            every = [stage for stage in every if not stage.external]
+        ladder = find_ladder(repository) if asked.update else find_stages(repository)
+        every = [stage for stage in ladder if not stage.yardstick]
         names = chosen(asked.rung, [stage.name for stage in every])
         stages = [stage for stage in every if stage.name in names]
         architectures = asked.arch or [*ARCHITECTURES]
@@ -271,7 +270,8 @@ class Resources(Committed):
             committed = load(path)
             waivers.check(committed.waivers, datetime.date.today(), str(path))
         if asked.changed and committed.nvcc == toolkit.release:
-            stages = changed(repository, stages, committed)
+            known = {name: rung.sources for name, rung in committed.rungs.items()}
+            stages = [s for s in stages if known.get(s.name) != sources_digest(repository, s)]
         whole = len(stages) == len(every) and len(architectures) == len(ARCHITECTURES)
         if asked.update and not whole and committed.nvcc != toolkit.release:
             raise GateError(
@@ -347,12 +347,6 @@ def _measure_rung(
             kernels.setdefault(kernel, {})[architecture] = row
     excluded = {a: not_on[a] for a in sorted(not_on)}
     return RungResources(sources=sources, kernels=kernels, not_on=excluded)
-
-
-def changed(repository: Path, stages: Sequence[Stage], committed: Table) -> list[Stage]:
-    """Those whose files are not the ones that the table was made of."""
-    known = {name: rung.sources for name, rung in committed.rungs.items()}
-    return [s for s in stages if known.get(s.name) != sources_digest(repository, s)]
 
 
 def merged(
