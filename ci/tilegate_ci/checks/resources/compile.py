@@ -36,27 +36,25 @@ class Multiprocessor:
     warps: int
     blocks: int
     shared: int
-    shared_per_block: int  # with opt-in
-    shared_unit: int
-    reserved_per_block: int  # by the driver
     count: tuple[int, ...]  # in a small and in a large device
+    shared_unit: int = 128
+    reserved_per_block: int = KIB  # by the driver, from compute capability 8.0 on
 
-
-def _since_80(warps: int, blocks: int, shared_kib: int, count: tuple[int, ...]) -> Multiprocessor:
-    """From compute capability 8.0 on, the driver takes 1 KiB of each block."""
-    largest = (shared_kib - 1) * KIB
-    return Multiprocessor(warps, blocks, shared_kib * KIB, largest, 128, KIB, count)
+    @property
+    def shared_per_block(self) -> int:
+        """With opt-in."""
+        return self.shared - self.reserved_per_block
 
 
 Architecture = Literal["75", "80", "86", "89", "90a", "100", "120"]
 ARCHITECTURES: dict[Architecture, Multiprocessor] = {
-    "75": Multiprocessor(32, 16, 64 * KIB, 64 * KIB, 256, 0, (14, 72)),
-    "80": _since_80(64, 32, 164, (28, 108)),
-    "86": _since_80(48, 16, 100, (16, 84)),
-    "89": _since_80(48, 24, 100, (20, 142)),
-    "90a": _since_80(64, 32, 228, (78, 132)),
-    "100": _since_80(64, 32, 228, (74, 148)),
-    "120": _since_80(48, 24, 100, (20, 188)),
+    "75": Multiprocessor(32, 16, 64 * KIB, (14, 72), shared_unit=256, reserved_per_block=0),
+    "80": Multiprocessor(64, 32, 164 * KIB, (28, 108)),
+    "86": Multiprocessor(48, 16, 100 * KIB, (16, 84)),
+    "89": Multiprocessor(48, 24, 100 * KIB, (20, 142)),
+    "90a": Multiprocessor(64, 32, 228 * KIB, (78, 132)),
+    "100": Multiprocessor(64, 32, 228 * KIB, (74, 148)),
+    "120": Multiprocessor(48, 24, 100 * KIB, (20, 188)),
 }
 
 
