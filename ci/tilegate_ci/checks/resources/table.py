@@ -36,6 +36,8 @@ from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.model import worst
 from tilegate_ci.report import templates
 
+UPDATE = "ci/gate check resources --update"
+
 
 class Place(NamedTuple):
     """Where a row stands in the table, and in reports."""
@@ -74,9 +76,7 @@ class SpillWaiver(Debt):
 
 def _columns(columns: list[str]) -> list[str]:
     if columns != list(KernelRow._fields):
-        raise ValueError(
-            "not the columns of this gate; `ci/gate check resources --update` renews them"
-        )
+        raise ValueError(f"not the columns of this gate; `{UPDATE}` renews them")
     return columns
 
 
@@ -123,9 +123,7 @@ def changes(
 
 def load(path: Path) -> Table:
     if not path.exists():
-        raise GateError(
-            f"{path}: there is no table yet; `ci/gate check resources --update` writes one"
-        )
+        raise GateError(f"{path}: there is no table yet; `{UPDATE}` writes one")
     return documents.load(Table, path)
 
 
@@ -135,7 +133,6 @@ MEANINGS = {
     2: "error: a spill without a waiver, or a rung that could not be judged",
     4: "incomparable: the committed table is of another nvcc release",
 }
-UPDATE = "ci/gate check resources --update"
 CHANGED = ("rung", "kernel", "what", "committed", "now", "architectures")
 OUTSIDE = "from outside the repository, whose table leaves it out; only its spills are judged"
 
@@ -302,51 +299,40 @@ def measure(
     """As many rungs at a time as there are processors. The list names rungs that failed, and
     why."""
     cache = Cache(repository / "build" / "resources-cache", KernelRows, toolkit)
+
+    def compiled_rung(stage: Stage) -> RungResources:
+        known = committed.rungs.get(stage.name, RungResources()).not_on
+        # Architectures that the rung's requirements exclude, and those excluded by hand.
+        not_on = {a: why for a, why in known.items() if not why.startswith(_BELOW)}
+        for architecture in ARCHITECTURES:
+            if compute_capability(architecture) < stage.compute_capability:
+                not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
+        sources = sources_digest(repository, stage)
+        compiled = {a: cache.load(stage, a, sources) for a in architectures if a not in not_on}
+        if missing := [a for a, rows in compiled.items() if rows is None]:
+            started = time.monotonic()
+            for architecture, made in compile_rung(toolkit, repository, stage, missing).items():
+                cache.store(stage, architecture, sources, made)
+                compiled[architecture] = made
+            seconds = time.monotonic() - started
+            message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
+        kernels: Kernels = {}
+        for architecture, each in compiled.items():
+            for kernel, row in each.rows.items() if each else ():
+                kernels.setdefault(kernel, {})[architecture] = row
+        excluded = {a: not_on[a] for a in sorted(not_on)}
+        return RungResources(sources=sources, kernels=kernels, not_on=excluded)
+
     found: dict[str, RungResources] = {}
     errors = []
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        running = [
-            pool.submit(_measure_rung, toolkit, repository, cache, stage, architectures, committed)
-            for stage in stages
-        ]
+        running = [pool.submit(compiled_rung, stage) for stage in stages]
     for stage, done in zip(stages, running):
         try:
             found[stage.name] = done.result()
         except GateError as problem:
             errors.append(f"{stage.name}: {problem}")
     return Table(schema=1, nvcc=toolkit.release, rungs=found), errors
-
-
-def _measure_rung(
-    toolkit: Toolkit,
-    repository: Path,
-    cache: Cache[KernelRows],
-    stage: Stage,
-    architectures: Sequence[Architecture],
-    committed: Table,
-) -> RungResources:
-    # Architectures that the rung's requirements exclude, and those excluded by hand.
-    known = committed.rungs.get(stage.name, RungResources()).not_on
-    not_on = {a: why for a, why in known.items() if not why.startswith(_BELOW)}
-    for architecture in ARCHITECTURES:
-        if compute_capability(architecture) < stage.compute_capability:
-            not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
-    wanted = [a for a in architectures if a not in not_on]
-    sources = sources_digest(repository, stage)
-    compiled = {a: cache.load(stage, a, sources) for a in wanted}
-    if missing := [a for a, known in compiled.items() if known is None]:
-        started = time.monotonic()
-        for architecture, result in compile_rung(toolkit, repository, stage, missing).items():
-            cache.store(stage, architecture, sources, result)
-            compiled[architecture] = result
-        seconds = time.monotonic() - started
-        message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
-    kernels: Kernels = {}
-    for architecture, each in compiled.items():
-        for kernel, row in each.rows.items() if each else ():
-            kernels.setdefault(kernel, {})[architecture] = row
-    excluded = {a: not_on[a] for a in sorted(not_on)}
-    return RungResources(sources=sources, kernels=kernels, not_on=excluded)
 
 
 def merged(
