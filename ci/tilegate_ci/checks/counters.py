@@ -5,6 +5,7 @@ import argparse
 import json
 import linecache
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -111,21 +112,22 @@ def count(program: Path, names: Sequence[str]) -> dict[str, Counted]:
     return {name: _parsed(program, output) for name, output in zip(names, outputs)}
 
 
-def unit_of(kind: str) -> str:
-    return "wavefronts" if kind.startswith("shared") else "sectors"
+def columns_of(kind: str) -> tuple[str, str, str]:
+    """What is counted of a kind of access: requests, units, and units beyond the least."""
+    if kind.startswith("shared"):
+        return "requests", "wavefronts", "conflicts"
+    return "requests", "sectors", "excess_sectors"
 
 
-def kinds_of(counters: Mapping[str, int]) -> list[str]:
-    return [kind for kind in KINDS if f"{kind}.requests" in counters]
+def rows_of(counters: Mapping[str, int]) -> list[tuple[str, list[int]]]:
+    """The columns of each kind that was counted."""
+    kinds = [kind for kind in KINDS if f"{kind}.requests" in counters]
+    return [(kind, [counters[f"{kind}.{each}"] for each in columns_of(kind)]) for kind in kinds]
 
 
 def total(counters: Mapping[str, int], unit: str) -> int:
     """All "sectors" or "wavefronts" of a case."""
-    return sum(counters[f"{kind}.{unit}"] for kind in kinds_of(counters) if unit_of(kind) == unit)
-
-
-def excess_of(kind: str) -> str:
-    return "conflicts" if kind.startswith("shared") else "excess_sectors"
+    return sum(row[1] for kind, row in rows_of(counters) if unit in columns_of(kind))
 
 
 def by_key(counted: Counted, sources: Path) -> dict[str, tuple[int, int, int]]:
@@ -211,24 +213,23 @@ def judge(
     baseline: Mapping[str, CountedCase], cases: Mapping[str, Counted], sources: Path
 ) -> Report:
     """`baseline` holds what the run was asked for, no more."""
-    sections: list[str] = []
-    not_taken = [case for case in cases.values() if case.not_applicable]
-    sections += [f"NOT APPLICABLE {case.name}: {case.not_applicable}" for case in not_taken]
+    refused = [case for case in cases.values() if case.not_applicable]
+    sections = [f"NOT APPLICABLE {case.name}: {case.not_applicable}" for case in refused]
     cases = {name: case for name, case in cases.items() if not case.not_applicable}
-    hazards = [case for case in cases.values() if case.error]
-    changed = []
-    for name, counted in cases.items():
-        if counted.error:
-            sections.append(f"HAZARD {name}\n  {counted.error}")
-        elif name in baseline and baseline[name].counters != dict(counted.counters):
-            changed.append(name)
-            sections.append("\n".join(_changes(baseline[name], counted, sources)))
-    missing = sorted(set(baseline) - set(cases))
+    missing = sorted({*baseline} - {*cases})
+    same = changed = hazards = 0
+    for name, case in cases.items():
+        if case.error:
+            hazards += 1
+            sections.append(f"HAZARD {name}\n  {case.error}")
+        elif name in baseline and baseline[name].counters != case.counters:
+            changed += 1
+            sections.append("\n".join(_changes(baseline[name], case, sources)))
+        else:
+            same += name in baseline
     sections += [f"MISSING {name}: in the baseline, not in this build" for name in missing]
-    new = sorted(set(cases) - set(baseline))
-    same = len(cases) - len(hazards) - len(changed) - len(set(new) - {c.name for c in hazards})
-    counts = {"changed": len(changed), "with a hazard": len(hazards), "new": len(new)}
-    counts |= {"missing": len(missing), "not applicable": len(not_taken)}
+    counts = {"changed": changed, "with a hazard": hazards, "new": len({*cases} - {*baseline})}
+    counts |= {"missing": len(missing), "not applicable": len(refused)}
     parts = [f"{number} {word}" for word, number in counts.items() if number]
     summary = ", ".join([f"{same} cases as the baseline says", *parts])
     if changed:
@@ -241,26 +242,24 @@ def judge(
 
 def _changes(old: CountedCase, counted: Counted, sources: Path) -> Iterator[str]:
     yield f"CHANGED {counted.name}"
-    kinds = []
+    kinds = set()
     for key in sorted({*old.counters, *counted.counters}):
         before, after = old.counters.get(key, 0), counted.counters.get(key, 0)
-        if before == after:
-            continue
-        kinds.append(key.split(".")[0])
-        share = f" ({100 * (after - before) / before:+.1f} %)" if before else ""
-        yield f"  {key}: {before} -> {after}{share}"
-    yield from _changed_lines(old.lines, counted, sources, set(kinds))
+        if before != after:
+            kinds.add(key.split(".")[0])
+            share = f" ({100 * (after - before) / before:+.1f} %)" if before else ""
+            yield f"  {key}: {before} -> {after}{share}"
+    yield from _changed_lines(old.lines, counted, sources, kinds)
 
 
 def _changed_lines(
     before: Mapping[str, Sequence[int]], counted: Counted, sources: Path, kinds: set[str]
 ) -> Iterator[str]:
-    after = by_key(counted, sources)
-    nothing = (0, 0, 0)
+    after, nothing = by_key(counted, sources), (0, 0, 0)
 
     def growth(key: str) -> int:
-        old, new = before.get(key, nothing), after.get(key, nothing)
-        return (new[1] - old[1]) + (new[0] - old[0])
+        """In requests and units."""
+        return sum(after.get(key, nothing)[:2]) - sum(before.get(key, nothing)[:2])
 
     moved = [
         key
@@ -271,7 +270,10 @@ def _changed_lines(
     drawn = False
     for key in moved[:_CHANGED_LINES]:
         kind = key.split(":")[0]
-        yield f"  {_line_change(kind, before.get(key), after.get(key))}"
+        columns = zip(columns_of(kind), before.get(key, nothing), after.get(key, nothing))
+        parts = [f"{name} {a} -> {b}" if a != b else f"{name} {b}" for name, a, b in columns]
+        state = " (new)" if key not in before else " (gone)" if key not in after else ""
+        yield f"  {kind.replace('_', ' ')}{state}: {', '.join(parts)}"
         found = [line for line in counted.lines if line.key(sources) == key]
         if not found:
             yield f"    was: {key}"
@@ -285,16 +287,6 @@ def _changed_lines(
         yield f"  and {len(moved) - _CHANGED_LINES} lines more"
 
 
-def _line_change(kind: str, before: Sequence[int] | None, after: Sequence[int] | None) -> str:
-    names = ("requests", unit_of(kind), excess_of(kind))
-    old, new = before or (0, 0, 0), after or (0, 0, 0)
-    parts = [
-        f"{name} {a} -> {b}" if a != b else f"{name} {b}" for name, a, b in zip(names, old, new)
-    ]
-    state = "" if before and after else " (gone)" if before else " (new)"
-    return f"{kind.replace('_', ' ')}{state}: {', '.join(parts)}"
-
-
 def places(line: SourceLine, sources: Path) -> Iterator[str]:
     """The line itself, then who called it."""
     for index, frame in enumerate(line.frames):
@@ -305,7 +297,7 @@ def places(line: SourceLine, sources: Path) -> Iterator[str]:
 def picture(line: SourceLine) -> Iterator[str]:
     if all(address is None for address in line.worst):  # not of lanes
         return
-    cost = f"{line.worst_units} {unit_of(line.kind)}, {line.worst_ideal} would do"
+    cost = f"{line.worst_units} {columns_of(line.kind)[1]}, {line.worst_ideal} would do"
     if line.kind == "shared_copy":  # its words may share banks where they come from, too
         cost += "; drawn: where it writes"
     yield f"    its worst access: {cost}; {LEGEND}"
@@ -322,64 +314,52 @@ LEGEND = "lanes are 0-9, a-v; * is a word of several lanes"
 
 def draw(kind: str, width: int, addresses: Sequence[int | None]) -> list[str]:
     """A row of text per 128 bytes that the access touches; `addresses` in bytes, None: idle."""
+    words = {
+        lane: range(address // _WORD, address // _WORD + width // _WORD)
+        for lane, address in enumerate(addresses)
+        if address is not None
+    }
     if not kind.startswith("shared"):
-        active = [lane for lane, address in enumerate(addresses) if address is not None]
-        rows = _rows(active, width, addresses, "|")
-        return ["by sector of 32 bytes, a line of memory per row:", *rows]
-    lanes, which = _worst_phase(width, addresses)
-    counts = _counts(lanes, width, addresses)
+        return ["by sector of 32 bytes, a line of memory per row:", *_rows(words, "|")]
+    served = _WORDS_PER_ROW * _WORD // width  # lanes at a time
+    phases = {
+        first: {lane: of for lane, of in words.items() if lane // served == first // served}
+        for first in range(0, 32, served)
+    }
+    first = max(phases, key=lambda first: max(_counts(phases[first])))
+    counts = _counts(phases[first])
     shown = "".join("." if n == 0 else str(n) if n < 10 else "+" for n in counts)
+    which = "the warp" if served == 32 else f"lanes {first} to {first + served - 1}"
     return [
         f"{which}, by bank:",
         "       0       8       16      24      ",
-        *_rows(lanes, width, addresses, ""),
+        *_rows(phases[first], ""),
         f" words {shown}  most {max(counts)}",
     ]
 
 
-def _words(lane: int, width: int, addresses: Sequence[int | None]) -> range:
-    first = (addresses[lane] or 0) // _WORD
-    return range(first, first + width // _WORD)
-
-
-def _rows(
-    lanes: Sequence[int], width: int, addresses: Sequence[int | None], separator: str
-) -> list[str]:
+def _rows(words: Mapping[int, Sequence[int]], separator: str) -> list[str]:
+    """`words` that each lane accesses."""
     grid: dict[int, list[str]] = {}
-    for lane in lanes:
-        for word in _words(lane, width, addresses):
+    for lane, each in words.items():
+        for word in each:
             row = grid.setdefault(word // _WORDS_PER_ROW, ["."] * _WORDS_PER_ROW)
             cell = word % _WORDS_PER_ROW
             row[cell] = _LANES[lane] if row[cell] == "." else "*"
     drawn = []
     for number in sorted(grid)[:_MOST_ROWS]:
-        cells = grid[number]
-        sectors = ("".join(cells[start : start + 8]) for start in range(0, _WORDS_PER_ROW, 8))
+        text = "".join(grid[number])
+        sectors = (text[start : start + 8] for start in range(0, _WORDS_PER_ROW, 8))
         drawn.append(f"{128 * number:6d} {separator.join(sectors)}")
     if len(grid) > _MOST_ROWS:
         drawn.append(f"       and {len(grid) - _MOST_ROWS} rows more")
     return drawn
 
 
-def _worst_phase(width: int, addresses: Sequence[int | None]) -> tuple[list[int], str]:
-    """The lanes that are served together and cost the most passes."""
-    step = 32 * _WORD // width
-    phases = [
-        [lane for lane in range(start, start + step) if addresses[lane] is not None]
-        for start in range(0, 32, step)
-    ]
-    worst = max(phases, key=lambda lanes: max(_counts(lanes, width, addresses)))
-    start = phases.index(worst) * step
-    return worst, "the warp" if step == 32 else f"lanes {start} to {start + step - 1}"
-
-
-def _counts(lanes: Sequence[int], width: int, addresses: Sequence[int | None]) -> list[int]:
-    """Different words in each bank."""
-    banks: list[set[int]] = [set() for _ in range(_WORDS_PER_ROW)]
-    for lane in lanes:
-        for word in _words(lane, width, addresses):
-            banks[word % _WORDS_PER_ROW].add(word)
-    return [len(bank) for bank in banks]
+def _counts(words: Mapping[int, Sequence[int]]) -> list[int]:
+    """Different words in each bank: passes that the access takes of it."""
+    banks = Counter(word % _WORDS_PER_ROW for word in set().union(*words.values()))
+    return [banks[bank] for bank in range(_WORDS_PER_ROW)]
 
 
 WAVEFRONT_BYTES = 128
@@ -391,22 +371,16 @@ def describe(
     case: Counted, idea: str, sources: Path, after: Counted | None = None, after_idea: str = ""
 ) -> str:
     """`after`: the next rung. The text says what it changes."""
-    counters = case.counters
-    kinds = [
-        (kind.replace("_", " "), *(counters[f"{kind}.{what}"] for what in columns))
-        for kind in kinds_of(counters)
-        for columns in [("requests", unit_of(kind), excess_of(kind))]
-    ]
     costly = sorted((line for line in case.lines if line.excess), key=lambda line: -line.excess)
     titles = {"Bank conflicts": "wavefronts", "Sectors fetched for nothing": "sectors"}
     return templates.text(
         "explain.txt",
         case=case,
         idea=idea,
-        kinds=kinds,
+        kinds=[(kind.replace("_", " "), *row) for kind, row in rows_of(case.counters)],
         intensities={} if case.error else _intensities(case),
         worst={
-            title: [line for line in costly if unit_of(line.kind) == unit]
+            title: [line for line in costly if unit in columns_of(line.kind)]
             for title, unit in titles.items()
         },
         drawn=lambda line: [*places(line, sources), *picture(line)],
@@ -500,18 +474,12 @@ class Counters(Committed):
 
 
 def _block(rung: str, counters: Mapping[str, int]) -> str:
-    rows = [
-        (KINDS[kind], *(counters[f"{kind}.{what}"] for what in columns))
-        for kind in kinds_of(counters)
-        if counters[f"{kind}.requests"]
-        for columns in [("requests", unit_of(kind), excess_of(kind))]
-    ]
     return templates.text(
         "counters.md",
         rung=rung,
         shape=SHAPES[0],
         counters=counters,
-        rows=rows,
+        rows=[(KINDS[kind], *row) for kind, row in rows_of(counters) if row[0]],
         intensity=2 * counters["fma"] / (SECTOR_BYTES * total(counters, "sectors")),
         wavefronts=32 * total(counters, "wavefronts") / counters["fma"],
     ).rstrip("\n")

@@ -28,14 +28,13 @@ from tilegate_ci.report import templates
 WARP_SIZE = 32
 TOP_STALLS = 3
 
-_STALL = re.compile(r"smsp__warp_issue_stalled_(\w+)_per_warp_active\.pct")
-# The state of a warp that did issue.
-_ISSUED = "selected"
-_STALL_REASONS = """
+_ISSUED = "selected"  # the state of a warp that did issue
+_STATES = """
 barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard
 math_pipe_throttle membar mio_throttle misc no_instruction not_selected selected short_scoreboard
 sleeping tex_throttle wait
 """
+_STALLS = {s: f"smsp__warp_issue_stalled_{s}_per_warp_active.pct" for s in _STATES.split()}
 
 # Executed by threads, so that an instruction with lanes switched off counts for what it did.
 _FFMA, _FADD, _FMUL = (
@@ -55,8 +54,7 @@ def metric_names() -> list[str]:
     measured = [each.metric for each in FIELDS if each.metric]
     busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
     derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]
-    stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS.split()]
-    return [*measured, *derived, *stalls]
+    return [*measured, *derived, *_STALLS.values()]
 
 
 @dataclass(frozen=True)
@@ -156,11 +154,10 @@ def _extents(text: str) -> list[int]:
 def _stalls(row: CsvRow) -> list[Stall]:
     """Why warps that were resident did not issue, in per cent of the cycles that they were."""
     shares = []
-    for column in row.values:
-        match = _STALL.fullmatch(column)
-        share = row.number(column, units=("%",)) if match else None
-        if match and share and match.group(1) != _ISSUED:
-            shares.append(Stall(reason=match.group(1).replace("_", " "), pct=rounded(share)))
+    for state, metric in _STALLS.items():
+        share = row.number(metric, units=("%",))
+        if share and state != _ISSUED:
+            shares.append(Stall(reason=state.replace("_", " "), pct=rounded(share)))
     return sorted(shares, key=lambda stall: (-stall.pct, stall.reason))[:TOP_STALLS]
 
 
@@ -218,17 +215,13 @@ def _cell(field: ProfileField, kernel: ProfiledKernel) -> str:
     if field.digits == TEXT:
         return _IN_WORDS[field.field](kernel)
     value = attrgetter(field.field)(kernel)
-    return _short(value) if field.digits == COUNT else _fixed(value, int(field.digits))
-
-
-def _fixed(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def _short(value: int | None) -> str:
-    """Three digits: 4.29 G; small counts in full."""
     if value is None:
         return "-"
+    return _short(value) if field.digits == COUNT else f"{value:.{field.digits}f}"
+
+
+def _short(value: int) -> str:
+    """Three digits: 4.29 G; small counts in full."""
     for least, factor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if value >= least:
             return f"{value / factor:.3g} {letter}"
@@ -259,7 +252,7 @@ def _stall(place: int, kernel: ProfiledKernel) -> str:
     if place >= len(kernel.stalls):
         return "-"
     stall = kernel.stalls[place]
-    return f"{stall.reason} {_fixed(stall.pct, 1)} %"
+    return f"{stall.reason} {stall.pct:.1f} %"
 
 
 _IN_WORDS: Mapping[str, Callable[[ProfiledKernel], str]] = {

@@ -133,13 +133,11 @@ def first_of_families(rows: Iterable[Timing]) -> dict[str, Timing]:
 def _neighbours(name: str) -> list[str]:
     """Classes with one extent half or twice as large."""
     head, _, rest = name.partition("/")
-    extents = [int(text) for text in head.split("x")]
+    m, n, k = map(int, head.split("x"))
     found = []
-    for axis in range(3):
-        for step in (-1, 1):
-            near = [value + step * (axis == index) for index, value in enumerate(extents)]
-            found.append("x".join(map(str, near)) + f"/{rest}")
-    return found
+    for step in (-1, 1):
+        found += [f"{m + step}x{n}x{k}", f"{m}x{n + step}x{k}", f"{m}x{n}x{k + step}"]
+    return [f"{extents}/{rest}" for extents in found]
 
 
 # Of each kind of rows, their head.

@@ -6,13 +6,7 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
-from tilegate_ci.checks.counters import (
-    compare,
-    count,
-    describe,
-    list_rungs,
-    program_of,
-)
+from tilegate_ci.checks.counters import compare, count, describe, list_rungs, program_of
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.names import canonical_name, shape_of
@@ -28,13 +22,14 @@ DEFAULTS = {"shape": "256x256x256"}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    rung, shape, asked = arguments.rung, arguments.shape, list(arguments.diff or ())
-    if asked and rung and rung[0].isdigit():  # `--diff A B MxNxK`: the shape in a rung's place
+    rung, shape, both = arguments.rung, arguments.shape, arguments.diff
+    if both and rung and rung[0].isdigit():  # `--diff A B MxNxK`: the shape in a rung's place
         rung, shape = None, rung
-    if bool(rung) == bool(asked):
+    if bool(rung) == bool(both):
         raise GateError("name a rung, or two after --diff")
+    asked = list(both or [rung])
     try:
-        fma = math.prod(shape_of(canonical_name(f"{(asked or [rung])[0]}/{shape}")))
+        fma = math.prod(shape_of(canonical_name(f"{asked[0]}/{shape}")))
     except ValueError as problem:
         raise GateError(str(problem)) from problem
     if rung == CHOOSES:
@@ -44,19 +39,18 @@ def run(arguments: argparse.Namespace) -> int:
     program = program_of(arguments.program)
     counted = list_rungs(program)
     ladder = {stage.name: stage for stage in find_stages() if stage.name in counted}
-    asked = asked or [rung]
     chosen([name.split(".")[0] for name in asked], counted)  # Rung.variant
     if fma > 5 * FMA_PER_S:
         about = f"counting {fma:.1e} multiply-adds, about {fma / FMA_PER_S:.0f} s on a free core"
         message(f"{about}; 1024x1024x32 takes a second and shows the same lines")
-    if not arguments.diff:
+    if rung in ladder:
         names = [*ladder]
-        asked += names[names.index(rung) + 1 :][:1] if rung in ladder else []
+        asked += names[names.index(rung) + 1 :][:1]
     cases = list(count(program, [f"{name}/{shape}" for name in asked]).values())
-    for case in cases if arguments.diff else cases[:1]:
+    for case in cases if both else cases[:1]:
         if case.not_applicable:
             raise GateError(f"{case.name}: {case.not_applicable}")
-    if arguments.diff:
+    if both:
         sys.stdout.write(compare(cases[0], cases[1]))
         return int(any(case.error for case in cases))
     idea = ladder[rung].idea if rung in ladder else ""

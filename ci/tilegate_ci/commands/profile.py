@@ -81,25 +81,13 @@ def find_tools() -> str:
     return ncu
 
 
-def ncu_command(ncu: str, target: Path, rung: str, shape: str) -> list[str]:
-    return [
-        ncu,
-        "--clock-control=none",  # the machine's settings are left alone
-        "--replay-mode=kernel",
-        "--profile-from-start=off",
-        "--csv",
-        "--page=raw",
-        "--print-units=base",
-        f"--metrics={','.join(metric_names())}",
-        str(target),
-        f"{rung}/{shape}",
-    ]
-
-
 def _profiled(ncu: str, target: Path, rung: str, shape: str) -> ProfiledRung:
     """`error` in it says why it could not be profiled."""
+    command = [ncu, "--clock-control=none"]  # the machine's settings are left alone
+    command += ["--replay-mode=kernel", "--profile-from-start=off"]
+    command += ["--csv", "--page=raw", "--print-units=base"]
     done = child.run(
-        ncu_command(ncu, target, rung, shape),
+        [*command, f"--metrics={','.join(metric_names())}", str(target), f"{rung}/{shape}"],
         cwd=REPOSITORY,
         env={**os.environ, "LC_ALL": "C"},  # no separators between thousands
         capture_output=True,
@@ -113,9 +101,8 @@ def _profiled(ncu: str, target: Path, rung: str, shape: str) -> ProfiledRung:
     make_folder(SCRATCH)
     write_text(SCRATCH / f"{rung}.csv", done.stdout)
     try:
-        return ProfiledRung(
-            name=rung, kernels=read_output(done.returncode, done.stdout, done.stderr)
-        )
+        kernels = read_output(done.returncode, done.stdout, done.stderr)
+        return ProfiledRung(name=rung, kernels=kernels)
     except GateError as problem:
         message(f"{rung}: {problem}")
         return ProfiledRung(name=rung, kernels=[], error=str(problem))

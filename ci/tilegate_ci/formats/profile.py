@@ -31,13 +31,11 @@ class ProfileField(NamedTuple):
     scale: float
 
 
-def _field(line: dict[str, str]) -> ProfileField:
-    parsed = {"units": tuple(line["units"].split()), "scale": float(line["scale"] or 1)}
-    return ProfileField(**{**line, **parsed})  # type: ignore[arg-type]
-
-
 with Path(__file__).with_suffix(".csv").open(encoding="utf-8") as _stream:
-    FIELDS = [_field(line) for line in csv.DictReader(_stream)]
+    FIELDS = [
+        ProfileField(table, heading, field, digits, metric, tuple(units.split()), float(scale or 1))
+        for table, heading, field, digits, metric, units, scale in list(csv.reader(_stream))[1:]
+    ]
 
 
 def _groups() -> dict[str, Any]:
@@ -46,20 +44,16 @@ def _groups() -> dict[str, Any]:
     for each in FIELDS:
         if each.digits != TEXT:
             group, _, name = each.field.rpartition(".")
-            extra: dict[str, Any] = {
-                "metric": each.metric,
-                "scale": each.scale,
-                "units": [*each.units],
-            }
+            extra: dict[str, Any] = {"metric": each.metric, "scale": each.scale}
+            extra["units"] = [*each.units]
             described = Field(json_schema_extra=extra if each.metric else None)
             kind = Int64 if each.digits == COUNT else Finite
             groups.setdefault(group, {})[name] = (kind | None, described)
-    plain = groups.pop("")
-    models = {
-        group: create_model(group.title().replace("_", ""), __base__=Model, **members)
-        for group, members in groups.items()
-    }
-    return {**plain, **{group: (model, ...) for group, model in models.items()}}
+    members = groups.pop("")
+    for group, numbers in groups.items():
+        title = group.title().replace("_", "")
+        members[group] = (create_model(title, __base__=Model, **numbers), ...)
+    return members
 
 
 class Stall(Model):
@@ -92,14 +86,9 @@ class ProfiledDevice(Model):
 
 def parse_device(text: str) -> ProfiledDevice:
     """What profile_target and accuracy print: a name, a tab and a value on each line."""
-    said = dict(line.split("\t", 1) for line in text.splitlines())
-    return ProfiledDevice(
-        name=said["device_name"],
-        driver=said["driver"],
-        cuda=said["cuda"],
-        cublas=said["cublas"],
-        compute_capability=int(said["compute_capability"]),
-        multiprocessors=int(said["multiprocessors"]),
+    said = dict(line.removeprefix("device_").split("\t", 1) for line in text.splitlines())
+    return ProfiledDevice.model_validate_strings(
+        {key: said[key] for key in ProfiledDevice.model_fields}
     )
 
 

@@ -279,9 +279,8 @@ class Plots(Committed):
     empty = f"no baseline committed yet ({BASELINE.as_posix()}): nothing to draw"
 
     def files(self, repository: Path) -> dict[Path, str]:
-        from tilegate_ci.checks.pages.plot import (
-            pictures,  # with Altair, which takes long to import
-        )
+        # Only here: it imports Altair, which takes long.
+        from tilegate_ci.checks.pages.plot import pictures
 
         folder = repository / "bench" / "plots"
         return {folder / name: text for name, text in pictures(repository).items()}

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
@@ -36,27 +36,25 @@ class Multiprocessor:
     warps: int
     blocks: int
     shared: int
-    shared_per_block: int  # with opt-in
-    shared_unit: int
-    reserved_per_block: int  # by the driver
     count: tuple[int, ...]  # in a small and in a large device
+    shared_unit: int = 128
+    reserved_per_block: int = KIB  # by the driver, from compute capability 8.0 on
 
-
-def _since_80(warps: int, blocks: int, shared_kib: int, count: tuple[int, ...]) -> Multiprocessor:
-    """From compute capability 8.0 on, the driver takes 1 KiB of each block."""
-    largest = (shared_kib - 1) * KIB
-    return Multiprocessor(warps, blocks, shared_kib * KIB, largest, 128, KIB, count)
+    @property
+    def shared_per_block(self) -> int:
+        """With opt-in."""
+        return self.shared - self.reserved_per_block
 
 
 Architecture = Literal["75", "80", "86", "89", "90a", "100", "120"]
 ARCHITECTURES: dict[Architecture, Multiprocessor] = {
-    "75": Multiprocessor(32, 16, 64 * KIB, 64 * KIB, 256, 0, (14, 72)),
-    "80": _since_80(64, 32, 164, (28, 108)),
-    "86": _since_80(48, 16, 100, (16, 84)),
-    "89": _since_80(48, 24, 100, (20, 142)),
-    "90a": _since_80(64, 32, 228, (78, 132)),
-    "100": _since_80(64, 32, 228, (74, 148)),
-    "120": _since_80(48, 24, 100, (20, 188)),
+    "75": Multiprocessor(32, 16, 64 * KIB, (14, 72), shared_unit=256, reserved_per_block=0),
+    "80": Multiprocessor(64, 32, 164 * KIB, (28, 108)),
+    "86": Multiprocessor(48, 16, 100 * KIB, (16, 84)),
+    "89": Multiprocessor(48, 24, 100 * KIB, (20, 142)),
+    "90a": Multiprocessor(64, 32, 228 * KIB, (78, 132)),
+    "100": Multiprocessor(64, 32, 228 * KIB, (74, 148)),
+    "120": Multiprocessor(48, 24, 100 * KIB, (20, 188)),
 }
 
 
@@ -67,7 +65,7 @@ def compute_capability(architecture: str) -> int:
 
 def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int) -> int:
     """0 where not even one block fits. `shared` is static and dynamic, in bytes."""
-    warps = _divide_up(threads, 32)
+    warps = _round_up(threads, 32) // 32
     taken = _round_up(shared + sm.reserved_per_block, sm.shared_unit)
     # The driver keeps its part of a block's shared memory beside the block's own limit.
     if threads > MAX_THREADS or shared > sm.shared_per_block:
@@ -88,20 +86,16 @@ def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int)
 
 def occupancy(sm: Multiprocessor, threads: int, blocks: int) -> float:
     """Resident warps as a share of what the multiprocessor can hold."""
-    return blocks * _divide_up(threads, 32) / sm.warps
-
-
-def _divide_up(value: int, unit: int) -> int:
-    return -(-value // unit)
+    return blocks * _round_up(threads, 32) / (32 * sm.warps)
 
 
 def _round_up(value: int, unit: int) -> int:
-    return _divide_up(value, unit) * unit
+    return -(-value // unit) * unit
 
 
 @dataclass
 class Usage:
-    """ptxas's report on one kernel, in registers and bytes."""
+    """ptxas's report on one kernel, in registers and bytes: the first columns of its row."""
 
     registers: int = 0
     spill_stores: int = 0
@@ -143,20 +137,14 @@ class KernelRow(NamedTuple):
 
 
 def kernel_row(architecture: Architecture, usage: Usage, launch: Launch | None) -> KernelRow:
-    taken = (usage.registers, usage.spill_stores, usage.spill_loads, usage.stack)
-    row = KernelRow(*taken, usage.static_shared, None, None, None, None, UNUSED)
     if launch is None:
-        return row
+        return KernelRow._make([*astuple(usage), *[None] * 4, UNUSED])
     limits = ARCHITECTURES[architecture]
     shared = usage.static_shared + launch.dynamic_shared
     blocks = blocks_per_sm(limits, launch.threads, usage.registers, shared)
-    return row._replace(
-        dynamic_shared=launch.dynamic_shared,
-        threads=launch.threads,
-        blocks_per_sm=blocks,
-        occupancy=round(occupancy(limits, launch.threads, blocks), 4),
-        path=DEFAULT if launch.default else VARIANT,
-    )
+    share = round(occupancy(limits, launch.threads, blocks), 4)
+    launched = (launch.dynamic_shared, launch.threads, blocks, share)
+    return KernelRow._make([*astuple(usage), *launched, DEFAULT if launch.default else VARIANT])
 
 
 INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")

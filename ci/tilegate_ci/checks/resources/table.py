@@ -5,7 +5,7 @@ import datetime
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -30,11 +30,13 @@ from tilegate_ci.checks.resources.compile import (
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Count, Document, Line, Model
 from tilegate_ci.core.files import GateError, message, write_text
-from tilegate_ci.formats.stages import Stage, find_stages
+from tilegate_ci.formats.stages import Stage, find_ladder, find_stages
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.model import worst
 from tilegate_ci.report import templates
+
+UPDATE = "ci/gate check resources --update"
 
 
 class Place(NamedTuple):
@@ -45,14 +47,9 @@ class Place(NamedTuple):
     architecture: str
 
 
-class Change(NamedTuple):
-    place: Place
-    column: str
-    old: str
-    new: str
-
-
 Kernels = dict[str, dict[Architecture, KernelRow]]
+# The architectures of each: by rung, kernel, column, old and new value.
+Changes = dict[tuple[str, ...], list[str]]
 
 
 class RungResources(Model):
@@ -79,9 +76,7 @@ class SpillWaiver(Debt):
 
 def _columns(columns: list[str]) -> list[str]:
     if columns != list(KernelRow._fields):
-        raise ValueError(
-            "not the columns of this gate; `ci/gate check resources --update` renews them"
-        )
+        raise ValueError(f"not the columns of this gate; `{UPDATE}` renews them")
     return columns
 
 
@@ -100,34 +95,35 @@ class Table(Document):
 
 def changes(
     old: Table, new: Table, rungs: Collection[str], architectures: Collection[str]
-) -> list[Change]:
+) -> Changes:
     """What differs, exactly, of these rungs and architectures."""
     before, after = (
         {p: r for p, r in table.rows() if p.rung in rungs and p.architecture in architectures}
         for table in (old, new)
     )
-    found = []
+    found: Changes = {}
     for place in sorted({*before, *after}):
+        cells: list[tuple[str, ...]]
         if place not in after:
-            found.append(Change(place, "kernel", "there", "gone"))
+            cells = [("kernel", "there", "gone")]
         elif place not in before:
             row = after[place]
             brief = f"new: {row.registers} registers, {row.spilled} bytes spilled"
-            found.append(Change(place, "kernel", "-", brief))
+            cells = [("kernel", "-", brief)]
         else:
-            found += [
-                Change(place, column, *("none" if v is None else str(v) for v in (left, right)))
+            cells = [
+                (column, *("none" if v is None else str(v) for v in (left, right)))
                 for column, left, right in zip(KernelRow._fields, before[place], after[place])
                 if left != right
             ]
+        for cell in cells:
+            found.setdefault((place.rung, place.kernel, *cell), []).append(place.architecture)
     return found
 
 
 def load(path: Path) -> Table:
     if not path.exists():
-        raise GateError(
-            f"{path}: there is no table yet; `ci/gate check resources --update` writes one"
-        )
+        raise GateError(f"{path}: there is no table yet; `{UPDATE}` writes one")
     return documents.load(Table, path)
 
 
@@ -137,7 +133,6 @@ MEANINGS = {
     2: "error: a spill without a waiver, or a rung that could not be judged",
     4: "incomparable: the committed table is of another nvcc release",
 }
-UPDATE = "ci/gate check resources --update"
 CHANGED = ("rung", "kernel", "what", "committed", "now", "architectures")
 OUTSIDE = "from outside the repository, whose table leaves it out; only its spills are judged"
 
@@ -182,7 +177,7 @@ def judge(
     ]
     for warning in warnings:
         message(f"warning: {warning}")
-    notes, changed = [f"error: {error}" for error in errors], list[Change]()
+    notes, changed = [f"error: {error}" for error in errors], Changes()
     new = [name for name in found.rungs if name not in committed.rungs]
     if committed.nvcc == found.nvcc:
         changed = changes(committed, found, {*rungs} - {*new}, architectures)
@@ -201,11 +196,11 @@ def judge(
         f"{len(found.rungs)} rungs, {len({place[:2] for place, _ in rows})} kernels, "
         f"{len(rows)} rows",
         f"nvcc {found.nvcc}",
-        f"{len(changed)} changes",
+        f"{sum(map(len, changed.values()))} changes",
         f"{count['error']} spills at fault, {count['waived']} waived, {count['noted']} noted",
     ]
     summary = f"{', '.join(parts)}. Exit {code}, {MEANINGS[code]}"
-    grouped = _grouped(changed)
+    grouped = [(*change, ", ".join(architectures)) for change, architectures in changed.items()]
     lines = [
         *notes,
         *(
@@ -246,15 +241,6 @@ def _spill(place: Place, row: KernelRow, waiver: SpillWaiver | None) -> Spill:
     return Spill(verdict[0], *place, row.spill_stores, row.spill_loads, verdict[1])
 
 
-def _grouped(changes: Iterable[Change]) -> list[tuple[str, ...]]:
-    """One row for the same change on several architectures."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for change in changes:
-        key = (change.place.rung, change.place.kernel, change.column, change.old, change.new)
-        groups.setdefault(key, []).append(change.place.architecture)
-    return [(*key, ", ".join(architectures)) for key, architectures in groups.items()]
-
-
 TABLE = Path("bench") / "baselines" / "resources.json"
 _BELOW = "needs compute capability "
 
@@ -271,9 +257,8 @@ class Resources(Committed):
         """A table is written unless a rung does not compile; spills are errors all the same."""
         toolkit, repository, path = find_toolkit(), asked.repository, asked.repository / TABLE
         # The yardstick has no kernels of its own; the table has this repository's rungs.
-        every = [stage for stage in find_stages(repository) if not stage.yardstick]
-        if asked.update:
-            every = [stage for stage in every if not stage.external]
+        ladder = find_ladder(repository) if asked.update else find_stages(repository)
+        every = [stage for stage in ladder if not stage.yardstick]
         names = chosen(asked.rung, [stage.name for stage in every])
         stages = [stage for stage in every if stage.name in names]
         architectures = asked.arch or [*ARCHITECTURES]
@@ -282,7 +267,8 @@ class Resources(Committed):
             committed = load(path)
             waivers.check(committed.waivers, datetime.date.today(), str(path))
         if asked.changed and committed.nvcc == toolkit.release:
-            stages = changed(repository, stages, committed)
+            known = {name: rung.sources for name, rung in committed.rungs.items()}
+            stages = [s for s in stages if known.get(s.name) != sources_digest(repository, s)]
         whole = len(stages) == len(every) and len(architectures) == len(ARCHITECTURES)
         if asked.update and not whole and committed.nvcc != toolkit.release:
             raise GateError(
@@ -313,60 +299,40 @@ def measure(
     """As many rungs at a time as there are processors. The list names rungs that failed, and
     why."""
     cache = Cache(repository / "build" / "resources-cache", KernelRows, toolkit)
+
+    def compiled_rung(stage: Stage) -> RungResources:
+        known = committed.rungs.get(stage.name, RungResources()).not_on
+        # Architectures that the rung's requirements exclude, and those excluded by hand.
+        not_on = {a: why for a, why in known.items() if not why.startswith(_BELOW)}
+        for architecture in ARCHITECTURES:
+            if compute_capability(architecture) < stage.compute_capability:
+                not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
+        sources = sources_digest(repository, stage)
+        compiled = {a: cache.load(stage, a, sources) for a in architectures if a not in not_on}
+        if missing := [a for a, rows in compiled.items() if rows is None]:
+            started = time.monotonic()
+            for architecture, made in compile_rung(toolkit, repository, stage, missing).items():
+                cache.store(stage, architecture, sources, made)
+                compiled[architecture] = made
+            seconds = time.monotonic() - started
+            message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
+        kernels: Kernels = {}
+        for architecture, each in compiled.items():
+            for kernel, row in each.rows.items() if each else ():
+                kernels.setdefault(kernel, {})[architecture] = row
+        excluded = {a: not_on[a] for a in sorted(not_on)}
+        return RungResources(sources=sources, kernels=kernels, not_on=excluded)
+
     found: dict[str, RungResources] = {}
     errors = []
-
-    def one(stage: Stage) -> RungResources | GateError:
-        known = committed.rungs.get(stage.name, RungResources()).not_on
-        try:
-            return _measure_rung(toolkit, repository, cache, stage, architectures, known)
-        except GateError as problem:
-            return problem
-
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        for stage, result in zip(stages, pool.map(one, stages)):
-            if isinstance(result, GateError):
-                errors.append(f"{stage.name}: {result}")
-            else:
-                found[stage.name] = result
+        running = [pool.submit(compiled_rung, stage) for stage in stages]
+    for stage, done in zip(stages, running):
+        try:
+            found[stage.name] = done.result()
+        except GateError as problem:
+            errors.append(f"{stage.name}: {problem}")
     return Table(schema=1, nvcc=toolkit.release, rungs=found), errors
-
-
-def _measure_rung(
-    toolkit: Toolkit,
-    repository: Path,
-    cache: Cache[KernelRows],
-    stage: Stage,
-    architectures: Sequence[Architecture],
-    known_not_on: Mapping[Architecture, str],
-) -> RungResources:
-    # Architectures that the rung's requirements exclude, and those excluded by hand.
-    not_on = {a: why for a, why in known_not_on.items() if not why.startswith(_BELOW)}
-    for architecture in ARCHITECTURES:
-        if compute_capability(architecture) < stage.compute_capability:
-            not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
-    wanted = [a for a in architectures if a not in not_on]
-    sources = sources_digest(repository, stage)
-    compiled = {a: cache.load(stage, a, sources) for a in wanted}
-    if missing := [a for a, known in compiled.items() if known is None]:
-        started = time.monotonic()
-        for architecture, result in compile_rung(toolkit, repository, stage, missing).items():
-            cache.store(stage, architecture, sources, result)
-            compiled[architecture] = result
-        seconds = time.monotonic() - started
-        message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
-    kernels: Kernels = {}
-    for architecture, each in compiled.items():
-        for kernel, row in each.rows.items() if each else ():
-            kernels.setdefault(kernel, {})[architecture] = row
-    excluded = {a: not_on[a] for a in sorted(not_on)}
-    return RungResources(sources=sources, kernels=kernels, not_on=excluded)
-
-
-def changed(repository: Path, stages: Sequence[Stage], committed: Table) -> list[Stage]:
-    """Those whose files are not the ones that the table was made of."""
-    known = {name: rung.sources for name, rung in committed.rungs.items()}
-    return [s for s in stages if known.get(s.name) != sources_digest(repository, s)]
 
 
 def merged(
