@@ -150,15 +150,14 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
 
     def detected(percent: float, sitting: Sitting) -> Count:
         hits, planted = 0, list[str]()
-        for arm, rounds in sitting.arms.items():
+        for arm in sitting.arms:
             if arm.plant_percent != percent or arm.build is not None:
                 continue
-            plain = sitting.arms.get(Arm(arm.rung), {})
             for stored in baselines_for(arm, others_of(everything, sitting)):
                 for name in sitting.of_rung(arm.rung):
-                    for number in sorted(set(rounds) & set(plain)):
+                    for pair in sitting.rounds(arm):
                         if stored.delta[name] <= MIN_DELTA:
-                            hits += rule.sees(plain[number], rounds[number], name)
+                            hits += rule.sees(*pair, name)
                             planted.append(name)
         return Count(hits, len(planted), len({*planted}))
 
@@ -173,11 +172,10 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
     slower: dict[str, list[float]] = {}
     runs, benchmarks = [], []
     for sitting in everything:
-        plain, changed = sitting.arms.get(Arm(arm.rung), {}), sitting.arms.get(arm, {})
         names = sitting.of_rung(arm.rung)
-        for number in set(plain) & set(changed):
+        for plain, changed in sitting.rounds(arm):
             for name in names:
-                before, after = plain[number].readings[name], changed[number].readings[name]
+                before, after = plain.readings[name], changed.readings[name]
                 slower.setdefault(name, []).append(before.log_ratio - after.log_ratio)
         found = [blocked(r) for r in changed_code(sitting, others_of(everything, sitting), arm)]
         runs.append(Count(sum(map(bool, found)), len(found), min(1, len(found))))
