@@ -2,17 +2,18 @@
 and the tables of proof.md."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from tilegate_ci.core.names import rung_of
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.lab.proof import simulate
-from tilegate_ci.lab.proof.others import BOOTSTRAPS, Rule, other_rules
+from tilegate_ci.lab.proof.others import BOOTSTRAPS, Blocks, other_rules
 from tilegate_ci.lab.proof.recording import KEPT_SAMPLES, Arm
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
@@ -30,11 +31,12 @@ from tilegate_ci.lab.proof.runs import (
     percent,
     screen_of,
 )
-from tilegate_ci.model import MIN_DELTA, Verdict
+from tilegate_ci.model import MIN_DELTA, Process, Verdict
 from tilegate_ci.report import templates
 
 SCENARIO_RUNS = 1000
 SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+Planted = tuple[str, bool]  # a benchmark whose delta is 1 %, and whether it was blocked
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
     mutants = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
     return Replay(
         everything,
-        [*gate, *(_other(everything, rule) for rule in other_rules(draw))],
+        [*gate, *(_other(everything, *rule) for rule in other_rules(draw).items())],
         [_mutation(everything, arm) for arm in mutants],
         simulate.simulate(found, SIZES, SEED),
         [
@@ -118,54 +120,54 @@ def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
         inconclusive.append(Count(verdicts.count(Verdict.INCONCLUSIVE), len(verdicts)))
         incomparable.append(Count(sum(bool(run.reasons) for run in runs), len(runs)))
 
-    def detected(percent: float, sitting: Sitting) -> Count:
-        hits, planted = 0, list[str]()
-        for arm in sitting.arms:
-            if arm.plant_percent == percent and arm.build is None:
-                for run in changed_code(sitting, others_of(everything, sitting), arm, screened):
-                    narrow = {
-                        n for n in run.verdicts
-                        if n.startswith(f"{arm.rung}/") and run.deltas[n] <= MIN_DELTA
-                    }  # fmt: skip
-                    planted += narrow
-                    hits += len(narrow & {*blocked(run)})
-        return Count(hits, len(planted), len({*planted}))
+    def detect(sitting: Sitting, arm: Arm) -> Iterator[Planted]:
+        for run in changed_code(sitting, others_of(everything, sitting), arm, screened):
+            for name, verdict in run.verdicts.items():
+                if rung_of(name) == arm.rung and run.deltas[name] <= MIN_DELTA:
+                    yield name, verdict is Verdict.REGRESSED
 
     return RuleResult(
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
         Rate(false_blocks),
-        {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
+        _detected(everything, detect),
         Rate(inconclusive),
         Rate(incomparable),
     )
 
 
-def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
+def _other(everything: Sequence[Sitting], name: str, blocks: Blocks) -> RuleResult:
     """A process against the next one; a planted one against the same round without the plant."""
+
+    def sees(base: Process, head: Process, name: str) -> bool:
+        return blocks(*(np.asarray(each.readings[name].rung_s) for each in (base, head)))
 
     def false_blocks(sitting: Sitting) -> Count:
         pairs = list(zip(sitting.suite[::2], sitting.suite[1::2]))
-        hits = sum(any(rule.sees(*pair, n) for n in sitting.names) for pair in pairs)
+        hits = sum(any(sees(*pair, n) for n in sitting.names) for pair in pairs)
         return Count(hits, len(pairs), len(pairs))
 
-    def detected(percent: float, sitting: Sitting) -> Count:
-        hits, planted = 0, list[str]()
-        for arm in sitting.arms:
-            if arm.plant_percent != percent or arm.build is not None:
-                continue
-            for stored in baselines_for(arm, others_of(everything, sitting)):
-                for name in sitting.of_rung(arm.rung):
-                    for pair in sitting.rounds(arm):
-                        if stored.delta[name] <= MIN_DELTA:
-                            hits += rule.sees(*pair, name)
-                            planted.append(name)
-        return Count(hits, len(planted), len({*planted}))
+    def detect(sitting: Sitting, arm: Arm) -> Iterator[Planted]:
+        for stored in baselines_for(arm, others_of(everything, sitting)):
+            for name in sitting.of_rung(arm.rung):
+                if stored.delta[name] <= MIN_DELTA:
+                    yield from ((name, sees(*pair, name)) for pair in sitting.rounds(arm))
 
-    return RuleResult(
-        rule.name,
-        Rate([false_blocks(sitting) for sitting in everything]),
-        {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
-    )
+    blocked_suites = Rate([false_blocks(sitting) for sitting in everything])
+    return RuleResult(name, blocked_suites, _detected(everything, detect))
+
+
+def _detected(
+    everything: Sequence[Sitting], detect: Callable[[Sitting, Arm], Iterator[Planted]]
+) -> dict[float, Rate]:
+    """By the size of the plant."""
+
+    def count(percent: float, sitting: Sitting) -> Count:
+        arms = [a for a in sitting.arms if a.plant_percent == percent and a.build is None]
+        planted = [each for arm in arms for each in detect(sitting, arm)]
+        blocked = [name for name, is_blocked in planted if is_blocked]
+        return Count(len(blocked), len(planted), len({name for name, _ in planted}))
+
+    return {size: Rate([count(size, sitting) for sitting in everything]) for size in SIZES}
 
 
 def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
