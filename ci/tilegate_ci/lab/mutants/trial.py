@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, message
@@ -52,7 +53,7 @@ class Runner:
         self, test: CTest, command: Sequence[str], limit_s: float, **environment: str
     ) -> tuple[int | None, str]:
         with self._alone if test.locks else contextlib.nullcontext():
-            return execute(command, limit_s, test, environment=environment)
+            return execute(command, limit_s, test.folder, {**test.environment, **environment})
 
     def limit(self, test: CTest) -> float:
         """Seconds that the test may take with a mutant."""
@@ -129,9 +130,8 @@ class Trial:
         with self._changed(mutant.file):
             plant(self._tree, mutant)
             for step in steps:
-                for name in step.objects:
-                    if name not in compiled and not self._compile(name, compiled)[0]:
-                        return Outcome("does not compile")
+                if self._compile(step.objects, compiled) is not None:
+                    return Outcome("does not compile")
                 changed = {
                     name: compiled[name]
                     for name in step.objects
@@ -170,40 +170,39 @@ class Trial:
         again; False when that leaves none."""
         file = next(iter(left.values())).file
         header = self._tree / "tests/mutants/planted.hpp"
-        while True:
+        while left:
             if not compiled:
                 shutil.copy2(self._build.repository / file, self._tree / file)
                 plant_switches(self._tree, file, left.items())
-            for name in names:
-                if name in compiled:
-                    continue
-                compiles, said = self._compile(name, compiled, header)
-                if not compiles:
-                    break
-            else:
+            said = self._compile(names, compiled, header)
+            if said is None:
                 return True
             lines = {int(n) for n in re.findall(rf"{re.escape(file)}:(\d+)", said)}
             wrong = [n for n, mutant in left.items() if mutant.line in lines]
             compiled.clear()
             for number in wrong or [*left]:
                 del left[number]
-            if not left:
-                return False
+        return False
 
     def _compile(
-        self, name: str, compiled: dict[str, Path], header: Path | None = None
-    ) -> tuple[bool, str]:
-        """Whether it does, and what the compiler said."""
-        base = self._made / f"{len(compiled)}"
-        command = in_tree(self._build.command(name), self._build.repository, self._tree, header)
-        command = command.partition(" && /usr/bin/cmake -E cmake_transform_depfile")[0]
-        stem = re.escape(name.removesuffix(".o"))
+        self, names: Sequence[str], compiled: dict[str, Path], header: Path | None = None
+    ) -> str | None:
+        """Those not in `compiled` yet. What the compiler said where one does not compile."""
         folder = self._build.folder
-        command = re.sub(rf"(?:{re.escape(str(folder))}/)?{stem}(?=\.)", str(base), command)
-        command = command if " && " in command else f"{command} -w"
-        compiled[name] = base.with_suffix(".o")
-        status, said = execute(["sh", "-c", command], _COMPILE_S, folder=folder)
-        return status == 0, said
+        for name in names:
+            if name in compiled:
+                continue
+            base = self._made / f"{len(compiled)}"
+            command = in_tree(self._build.command(name), self._build.repository, self._tree, header)
+            command = command.partition(" && /usr/bin/cmake -E cmake_transform_depfile")[0]
+            stem = re.escape(name.removesuffix(".o"))
+            command = re.sub(rf"(?:{re.escape(str(folder))}/)?{stem}(?=\.)", str(base), command)
+            command = command if " && " in command else f"{command} -w"
+            compiled[name] = base.with_suffix(".o")
+            status, said = execute(["sh", "-c", command], _COMPILE_S, folder)
+            if status != 0:
+                return said
+        return None
 
     def _removals_object(self) -> Path:
         if not self._removals.exists():
@@ -226,7 +225,7 @@ class Trial:
         at = words.index("-o")
         # First come, first linked: the archives' own objects are then left out.
         command = shlex.join([*words[:at], *objects, *words[at:]]).replace("'&&'", "&&")
-        status, said = execute(["sh", "-c", command], _COMPILE_S, folder=self._build.folder)
+        status, said = execute(["sh", "-c", command], _COMPILE_S, self._build.folder)
         return (None if status else program), said
 
     def _command(self, step: TrialStep, test: CTest, program: Path) -> list[str]:
@@ -290,17 +289,15 @@ def in_tree(command: str, repository: Path, tree: Path, header: Path | None = No
 def execute(
     command: Sequence[str],
     limit: float,
-    test: CTest | None = None,
-    folder: Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    folder: str | Path = ".",
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[int | None, str]:
     """Its status, None where it was not done in time, and what it printed."""
-    variables = dict(word.split("=", 1) for word in test.environment) if test else {}
     try:
         done = child.run(
             command,
-            cwd=test.folder if test else folder,
-            env={**os.environ, **variables, **(environment or {})},
+            cwd=folder,
+            env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             errors="replace",
