@@ -106,7 +106,7 @@ def others_of(everything: Sequence[Sitting], sitting: Sitting) -> list[Sitting]:
 def _delta_share(sitting: Sitting) -> Count:
     """Whose delta is 1 %, by the sitting's own spread."""
     delta = sitting.baseline.delta
-    return Count(sum(delta[name] <= MIN_DELTA for name in sitting.names), len(sitting.names), 1)
+    return Count(sum(delta[name] <= MIN_DELTA for name in sitting.names), len(sitting.names))
 
 
 def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
@@ -221,10 +221,10 @@ def figures(replay: Replay) -> dict[str, Figure]:
         "simulated": Figure(model_of, model.false_block_bound <= 0.01),
         "hardest": Figure(hard_of, hard.narrow_share >= 0.90),
         "pairs": Figure(f"{model.pairs[2.0]:g}", model.pairs[2.0] <= 8),
-        "planted_2": _planted(gate.detected[2.0], least=0.90),
-        "planted_3": _planted(gate.detected[3.0], least=0.99),
-        "planted_5": _planted(gate.detected[5.0], least=1.0),
-        "planted_half": _planted(gate.detected[0.5], most=0.01),
+        "planted_2": _share(gate.detected[2.0], least=0.90),
+        "planted_3": _share(gate.detected[3.0], least=0.99),
+        "planted_5": _share(gate.detected[5.0], least=1.0),
+        "planted_half": _share(gate.detected[0.5], most=0.01),
         "narrow": _share(replay.delta_share, least=0.90),
         "inconclusive": _share(gate.inconclusive, most=0.02),
         "process": Figure(f"{process_s:.1f} s", process_s <= 15),
@@ -232,13 +232,10 @@ def figures(replay: Replay) -> dict[str, Figure]:
     }
 
 
-def _planted(rate: Rate, least: float = 0.0, most: float = 1.0) -> Figure:
-    return _share(rate, least, most, f", {rate.independent} cells")
-
-
-def _share(rate: Rate, least: float = 0.0, most: float = 1.0, cells: str = "") -> Figure:
+def _share(rate: Rate, least: float = 0.0, most: float = 1.0) -> Figure:
     if rate.share is None:
         return Figure("not recorded", None)
+    cells = f", {rate.independent} cells" if rate.independent else ""
     found = f"{percent(rate.share)} ({rate.hits} of {rate.total}{cells})"
     return Figure(found, least <= rate.share <= most)
 
