@@ -67,7 +67,7 @@ class Replay:
     simulation: simulate.Simulation
     scenarios: Sequence[simulate.Simulation]
     independent: Mapping[str, Independent]  # by GPU, that of `sittings` first
-    delta_share: Rate  # of the suite, whose delta is 1 %
+    delta_share: Rate  # of the suite, whose delta is 1 % by the sitting's own spread
     process_s: float
     gate_s: float
 
@@ -93,7 +93,12 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
             for scenario in simulate.SCENARIOS
         ],
         {gpu: independent([each for each in recorded if each.gpu == gpu]) for gpu in gpus},
-        Rate([_delta_share(sitting) for sitting in everything]),
+        Rate(
+            [
+                Count(sum(s.baseline.delta[n] <= MIN_DELTA for n in s.names), len(s.names))
+                for s in everything
+            ]
+        ),
         slowest,
         slowest * (SCREEN + 2 * paired.PAIRS),
     )
@@ -101,12 +106,6 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
 
 def others_of(everything: Sequence[Sitting], sitting: Sitting) -> list[Sitting]:
     return [other for other in everything if other is not sitting] or [sitting]
-
-
-def _delta_share(sitting: Sitting) -> Count:
-    """Whose delta is 1 %, by the sitting's own spread."""
-    delta = sitting.baseline.delta
-    return Count(sum(delta[name] <= MIN_DELTA for name in sitting.names), len(sitting.names))
 
 
 def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:

@@ -272,15 +272,12 @@ def _in_turn(draw: random.Random, one: Process, other: Process) -> Pair:
 def baselines_for(arm: Arm, others: Sequence[Sitting]) -> list[Baseline]:
     """Of the rung run alone, where another sitting has that, because the head was; the margins
     are the suite's."""
-    alone = [list(other.arms.get(Arm(arm.rung), {}).values()) for other in others]
-    enough = [len(processes) >= SCREEN for processes in alone]
+    alone = [(other, [*other.arms.get(Arm(arm.rung), {}).values()]) for other in others]
     return [
-        replace(
-            other.baseline, log_ratio=(baseline(processes) if sound else other.baseline).log_ratio
-        )
-        for other, processes, sound in zip(others, alone, enough)
-        if sound or not any(enough)
-    ]
+        replace(other.baseline, log_ratio=baseline(processes).log_ratio)
+        for other, processes in alone
+        if len(processes) >= SCREEN
+    ] or [other.baseline for other in others]
 
 
 def screen_of(rounds: int) -> int:
