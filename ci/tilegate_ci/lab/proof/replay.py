@@ -83,6 +83,10 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
     gate = [_gate(everything, screened) for screened in (True, False)]
     gpus = dict.fromkeys(sitting.gpu for sitting in [*everything, *recorded])
     mutants = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
+    narrow = [
+        Count(sum(s.baseline.delta[n] <= MIN_DELTA for n in s.names), len(s.names))
+        for s in everything
+    ]
     return Replay(
         everything,
         [*gate, *(_other(everything, *rule) for rule in other_rules(draw).items())],
@@ -93,12 +97,7 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
             for scenario in simulate.SCENARIOS
         ],
         {gpu: independent([each for each in recorded if each.gpu == gpu]) for gpu in gpus},
-        Rate(
-            [
-                Count(sum(s.baseline.delta[n] <= MIN_DELTA for n in s.names), len(s.names))
-                for s in everything
-            ]
-        ),
+        Rate(narrow),
         slowest,
         slowest * (SCREEN + 2 * paired.PAIRS),
     )
