@@ -187,8 +187,7 @@ def gate_run(
         if not any(paired.undecided(slower[name], stored.delta[name]) for name in names):
             break
     used = [] if screened else [next(pairs)]
-    first = screened[0] if screened else used[0][1]
-    names = [name for name in first.readings if name in stored.log_ratio]
+    names = [*slower] if screened else [n for n in used[0][1].readings if n in stored.log_ratio]
     off = {name for name in slower if abs(statistics.median(slower[name])) > stored.delta[name]}
     canaries = [name for name in names if is_canary(name)]
     judged = [name for name in names if name not in canaries]
