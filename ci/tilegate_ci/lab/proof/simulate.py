@@ -39,21 +39,18 @@ def components(everything: Sequence[Sitting]) -> Components:
         np.array([[p.readings[name].log_ratio for name in names] for p in sitting.suite])
         for sitting in everything
     ]
+    off = [table - table.mean(axis=0) for table in tables]
     # A deviation from the mean of n is too small by (n - 1) / n of its variance.
-    residuals = [
-        (table - table.mean(axis=0)) * np.sqrt(len(table) / (len(table) - 1)) for table in tables
-    ]
-    spread = np.sqrt(
-        sum(((t - t.mean(axis=0)) ** 2).sum(axis=0) for t in tables)
-        / sum(len(t) - 1 for t in tables)
-    )
+    residuals = [each * np.sqrt(len(each) / (len(each) - 1)) for each in off]
+    squares = sum((each**2).sum(axis=0) for each in off)
+    freedom = sum(len(table) - 1 for table in tables)
     means = np.array([table.mean(axis=0) for table in tables])
     # Not less what processes contribute to it: that errs on the side of more drift.
     drift = means.std(axis=0, ddof=1) if len(tables) > 1 else np.zeros(len(names))
     return Components(
         names,
         np.array([_within(everything, name) for name in names]),
-        spread,
+        np.sqrt(squares / freedom),
         drift,
         np.concatenate(residuals),
         min(BASELINE, *(len(table) for table in tables)),
