@@ -46,14 +46,11 @@ def paths_of(path: Path, number: int) -> list[Path]:
 
 def check_whole(expected: Collection[str], found: Mapping[Path, Collection[str]]) -> None:
     """GateError unless the files have each part once and nothing else."""
-    places: dict[str, list[str]] = {part: [] for part in expected}
     for path, parts in found.items():
-        for part in parts:
-            if part not in places:
-                raise GateError(
-                    f"{path}: {part} is no part of this sweep: were the arguments others?"
-                )
-            places[part].append(str(path))
+        if strange := [part for part in parts if part not in expected]:
+            what = f"{strange[0]} is no part of this sweep: were the arguments others?"
+            raise GateError(f"{path}: {what}")
+    places = {part: [str(path) for path in found if part in found[path]] for part in expected}
     for part, files in places.items():
         if len(files) > 1:
             raise GateError(f"{part} is in {' and '.join(files)}")

@@ -35,10 +35,9 @@ from tilegate_ci.lab.mutants.table import (
     MutantJournal,
     Record,
     Survivor,
-    campaign_of,
     of_today,
     page,
-    with_others,
+    with_records,
 )
 from tilegate_ci.lab.mutants.trial import Runner, _apart, execute, fingerprint, in_tree
 
@@ -311,7 +310,8 @@ def test_the_table_counts():
         ]
     )
     known = documents.parse(KnownFile, f'{{"schema": 1, "known": {text}}}', "known")
-    campaign = campaign_of("cpu", records, {each.key: each for each in known.known}, {"k": 9})
+    old = Campaign(preset="cpu", commits=[], possible={"k": 9}, files=[], survivors=[])
+    campaign = with_records(REPOSITORY, old, records, {each.key: each for each in known.known})
     row, phase = campaign.files
     assert (row.mutants, row.killed, row.equivalent, row.does_not_compile) == (5, 2, 2, 1)
     assert (phase.kind, phase.mutants, phase.killed) == ("phase", 1, 1)
@@ -344,14 +344,12 @@ def test_files_that_were_not_tried_again_stay_in_the_table(tmp_path):
         files=[row("again.cu", 3, 1), row("deleted.cu", 2, 2), row("kept.cu", 9, 6)],
         survivors=[survivor("again.cu", "a;"), survivor("again.cu", "b;"), *lost],
     )
-    new = old.model_copy(
-        update={"commits": ["b" * 40], "files": [row("again.cu", 2, 2)], "survivors": []}
-    )
     equivalent = KnownMutant(
         file="kept.cu", before="b;", after="x", equivalent=True, reason="because"
     )
-    drawn = [record("again.cu", "a;", "x", "killed")]
-    both = with_others(tmp_path, new, drawn, old, {equivalent.key: equivalent})
+    drawn = [record("again.cu", "a;", after, "killed") for after in "xy"]
+    drawn = [each.model_copy(update={"commit": "b" * 40}) for each in drawn]
+    both = with_records(tmp_path, old, drawn, {equivalent.key: equivalent})
     assert both.commits == ["a" * 40, "b" * 40]
     assert [(each.file, each.mutants, each.killed, each.equivalent) for each in both.files] == [
         ("again.cu", 3, 2, 0),

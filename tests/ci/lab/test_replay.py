@@ -31,7 +31,6 @@ from tilegate_ci.lab.proof.runs import (
     Rate,
     Sitting,
     baseline,
-    first_of,
     gate_run,
     independent,
     sittings,
@@ -259,7 +258,7 @@ def test_the_simulation_judges_as_the_gate_does():
         stored = Baseline(dict.fromkeys(names, 0.0), dict(zip(names, delta[run])), drifting)
         screen = [process(each) for each in screens[run]]
         heads = [(base, process(each)) for each in pairs[run]]
-        found = gate_run(stored, first_of(screen), first_of(heads), paired.PAIRS)
+        found = gate_run(stored, screen, heads, paired.PAIRS)
         for name, blocked, undecided in zip(names, model.blocked[run], model.undecided[run]):
             seen[found.verdicts[name]] += 1
             assert blocked == (found.verdicts[name] is Verdict.REGRESSED)

@@ -40,7 +40,7 @@ from tilegate_ci.model import REPOSITORY
 # (kernels/11_instruction_order/README.md). So it is a part of the code.
 ORDERING_WORD = "cutlass"
 
-_KERNEL = re.compile(r"^\.(?:visible|weak) \.entry ([\w$]+)\(", re.MULTILINE)
+_KERNEL = re.compile(r"^(?=\.(?:visible|weak) \.entry ([\w$]+)\()", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _DECLARATION = re.compile(
     r"^\.(?:extern|visible|weak|global|const)\b(?! \.entry).*;\n", re.MULTILINE
@@ -64,12 +64,10 @@ def ptx_bodies(text: str) -> list[Body]:
     kernel's place in the file are left out."""
     declarations = sorted(_DECLARATION.findall(text))
     text = _COMMENT.sub("", _DECLARATION.sub("", text))
-    heads = [*_KERNEL.finditer(text)]
-    ends = [head.start() for head in heads[1:]] + [len(text)]
+    _, *parts = _KERNEL.split(text)
     bodies = []
-    for head, end in zip(heads, ends):
-        name = head.group(1)
-        code = text[head.start() : end].strip().replace(name, "kernel")
+    for name, code in zip(parts[::2], parts[1::2]):
+        code = code.strip().replace(name, "kernel")
         code = re.sub(r"(\$L__BB|__local_depot)\d+", r"\1", code)
         bodies.append(_body(name, code + "".join(declarations)))
     return bodies
@@ -102,37 +100,31 @@ def bodies_of(
     root: Path, toolkit: Toolkit, machine_code: bool, pairs: Sequence[tuple[Stage, Architecture]]
 ) -> list[list[Body]]:
     """The kernels of a checkout, for each pair of rung and architecture: PTX, or machine code."""
-    folder = root / "build" / "kernel-bodies" / ("cubin" if machine_code else "ptx")
-    cache = Cache(folder, Bodies, toolkit)
+    form = "cubin" if machine_code else "ptx"
+    cache = Cache(root / "build" / "kernel-bodies" / form, Bodies, toolkit)
 
     def bodies(pair: tuple[Stage, Architecture]) -> list[Body]:
         stage, architecture = pair
         sources = sources_digest(root, stage)
         found = cache.load(stage, architecture, sources)
         if found is None:
+            found = Bodies(bodies=[])
             target = target_of(stage.compute_capability, architecture)
-            parts = [
-                _compiled(root, toolkit, machine_code, stage, target, path)
-                for path in stage.sources
-            ]
-            found = Bodies(bodies=[body for part in parts for body in part])
+            with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
+                private_headers(Path(folder), stage)
+                options = [f"-{form}", f"-arch=sm_{target}", f"-I{folder}"]
+                made = Path(folder, "made")
+                for source in stage.sources:
+                    run_nvcc(toolkit, root, [*options, str(root / source), "-o", str(made)])
+                    found.bodies.extend(
+                        cubin_bodies(made.read_bytes()) if machine_code
+                        else ptx_bodies(read_text(made))
+                    )  # fmt: skip
             cache.store(stage, architecture, sources, found)
         return found.bodies
 
     with ThreadPoolExecutor(max_workers=len(sched_getaffinity(0))) as pool:
         return list(pool.map(bodies, pairs))
-
-
-def _compiled(
-    root: Path, toolkit: Toolkit, machine_code: bool, stage: Stage, target: str, source: Path
-) -> list[Body]:
-    with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
-        private_headers(Path(folder), stage)
-        made = Path(folder, "made")
-        form = "-cubin" if machine_code else "-ptx"
-        arguments = [form, f"-arch=sm_{target}", f"-I{folder}", str(root / source)]
-        run_nvcc(toolkit, root, [*arguments, "-o", str(made)])
-        return cubin_bodies(made.read_bytes()) if machine_code else ptx_bodies(read_text(made))
 
 
 def differences(base: Sequence[Body], head: Sequence[Body], word: str) -> list[str]:
@@ -156,10 +148,8 @@ def run(arguments: argparse.Namespace) -> int:
     toolkit = find_toolkit()
     architectures = arguments.arch or [*ARCHITECTURES]
     every = [stage for stage in find_stages() if not stage.yardstick and not stage.external]
-    names, rungs = (
-        chosen(arguments.rung, [each.name for each in every]),
-        load(REPOSITORY / TABLE).rungs,
-    )
+    names = chosen(arguments.rung, [each.name for each in every])
+    rungs = load(REPOSITORY / TABLE).rungs
     pairs = [
         (stage, architecture)
         for stage in every

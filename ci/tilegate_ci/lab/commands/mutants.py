@@ -85,12 +85,11 @@ def run(arguments: argparse.Namespace) -> int:
             mutants = [each for each in mutants if each.key not in old]
         else:
             journal.path.unlink(missing_ok=True)
-    minutes = arguments.minutes
     folder = shard.path(build.folder / "mutants")
     make_folder(folder)
     with locked(folder):
-        limit_s = minutes and 60 * minutes
-        try_all(build, folder, preset, mutants, journal, arguments.jobs, commit, limit_s)
+        ends = time.monotonic() + 60 * arguments.minutes if arguments.minutes else math.inf
+        try_all(build, folder, preset, mutants, journal, arguments.jobs, commit, ends)
     return _report(repository, journal.read(), arguments.seed)
 
 
@@ -189,12 +188,11 @@ def try_all(
     journal: MutantJournal,
     jobs: int,
     commit: str,
-    limit_s: float | None,
+    ends: float,
 ) -> None:
-    """The record of each mutant in the journal; no trial begins after the limit. First those with
+    """The record of each mutant in the journal; no trial begins after `ends`. First those with
     switches, file by file, then the mutants that are compiled one by one."""
     stages, runner = read_stages(build.folder), Runner()
-    ends = math.inf if limit_s is None else time.monotonic() + limit_s
     batches = [
         (file, [each for each in batch if each.switch])
         for file, batch in groupby(mutants, lambda each: each.file)
@@ -215,8 +213,8 @@ def try_all(
             trials.put(trial)
 
     def keep(mutant: Mutant, outcome: Outcome, began: float) -> None:
-        fields = {name: getattr(mutant, name) for name in ("file", "line", "kind")}
-        fields |= {"before": mutant.before, "after": mutant.after, **vars(outcome)}
+        names = ("file", "line", "kind", "before", "after")
+        fields = {**{name: getattr(mutant, name) for name in names}, **vars(outcome)}
         took = round(time.monotonic() - began, 1)
         journal.add(Record(**fields, preset=preset, commit=commit, seconds=took))
         by = f" by {outcome.by}" if outcome.by else ""

@@ -4,7 +4,7 @@ import argparse
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from tilegate_ci.measure.launcher import (
     Launcher,
     read_suite,
 )
-from tilegate_ci.model import REPOSITORY, Process
+from tilegate_ci.model import REPOSITORY
 
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"
 UNFINISHED = 3
@@ -62,7 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arms.count(arm) > 1:
             raise GateError(f"{title(arm)}: given twice")
     arms = [Arm(rung) for rung in sorted({str(arm.rung) for arm in arms})] + arms
-    steps = plan(arguments.sitting, arguments.processes, arms, arguments.rounds)
     header = {
         "schema": 1,
         "sitting": arguments.sitting,
@@ -70,9 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
         "protocol": RecordedProtocol(min_time_s=arguments.min_time, seed=arguments.seed),
         "benchmarks": suite,
     }
+    steps = plan(arguments.sitting, arguments.processes, arms, arguments.rounds)
+    binaries = {**dict.fromkeys([Arm(), *arms], Path(arguments.bench)), **dict(mutated)}
     launcher = Launcher(arguments.min_time, arguments.seed, placements=PLACES, replays=True)
-    recorder = Recorder(header, launcher, bench, dict(mutated))
-    left = recorder.record(steps, Path(arguments.out), arguments.time_limit)
+    left = record(header, steps, binaries, launcher, Path(arguments.out), arguments.time_limit)
     if left:
         message(f"{arguments.out}: {left} processes left by the time limit; run again to go on")
         return UNFINISHED
@@ -125,78 +125,71 @@ def plan(sitting: str, processes: int, arms: Sequence[Arm], rounds: int) -> list
     return steps
 
 
-@dataclass(frozen=True)
-class Recorder:
-    """What every process of a sitting shares: what the file says of it, and how it is run.
-    `mutants` are the binaries of the arms that do not run the commit's own."""
+def record(
+    header: Mapping[str, Any],
+    steps: Sequence[Step],
+    binaries: Mapping[Arm, Path],
+    launcher: Launcher,
+    out: Path,
+    time_limit_s: float | None,
+) -> int:
+    """Runs the steps that `out` does not hold yet, and writes it after each; how many are left by
+    the time limit. `header` is what the file says of all processes but for their device."""
+    file = recording.load(str(out)) if out.exists() else None
+    known = {each.step for each in file.processes} if file else ()
+    left = [step for step in steps if step not in known]
+    if file:
+        _check_goes_on(header, steps, binaries, file)
+        message(f"{out}: {len(known)} processes are there, {len(left)} to go")
 
-    header: Mapping[str, Any]
-    launcher: Launcher
-    binary: Path
-    mutants: Mapping[Arm, Path]
-
-    def binary_of(self, arm: Arm) -> Path:
-        return self.mutants.get(arm, self.binary)
-
-    def record(self, steps: Sequence[Step], out: Path, time_limit_s: float | None) -> int:
-        """Runs the steps that `out` does not hold yet, and writes it after each; how many are left
-        by the time limit."""
-        file = recording.load(str(out)) if out.exists() else None
-        known = {Step(each.round, each.arm) for each in file.processes} if file else ()
-        left = [step for step in steps if step not in known]
-        if file:
-            self._check_goes_on(steps, file)
-            message(f"{out}: {len(known)} processes are there, {len(left)} to go")
-
-        def do(step: Step) -> None:
-            nonlocal file
-            process = self._measured(step.arm)
-            old = file.processes if file else []
-            if file and process.device != file.device:
-                raise GateError(f"{out}: another device: {process.device.fields}")
-            recorded = RecordedProcess(
-                round=step.round,
-                **step.arm._asdict(),
-                binary=_digest(self.binary_of(step.arm)),
-                started=process.started or "",
-                wall_s=process.wall_s,
-                conditions=process.conditions,
-                rows={name: RecordedReading.of(row) for name, row in process.readings.items()},
-            )
-            processes = [*old, recorded]
-            file = RecordingFile(**self.header, device=process.device, processes=processes)
-            recording.save(out, file)
-
-        return len(
-            work_off(left, do, lambda step: title(step.arm), time_limit_s, lambda step: step.arm)
-        )
-
-    def _check_goes_on(self, steps: Sequence[Step], old: RecordingFile) -> None:
-        """GateError where the file is of another sitting, or of other binaries. Older recordings do
-        not say which binary it was."""
-        there = {**dict(old), "schema": old.schema_version}
-        for key, value in self.header.items():
-            if there[key] != value:
-                where = f"{key} is {there[key]} there, {value} now"
-                raise GateError(f"{old.path}: {where}; give another --out")
-        known = [p for p in old.processes if p.binary and Step(p.round, p.arm) in {*steps}]
-        now = {path: _digest(path) for path in {self.binary_of(each.arm) for each in known}}
-        for each in known:
-            binary = self.binary_of(each.arm)
-            if each.binary != now[binary]:
-                raise GateError(
-                    f"{old.path}: {title(each.arm)}: recorded with another binary than {binary} is "
-                    "now; give another --out"
-                )
-
-    def _measured(self, arm: Arm) -> Process:
-        binary = self.binary_of(arm)
+    def do(step: Step) -> None:
+        nonlocal file
+        arm, binary = step.arm, binaries[step.arm]
         plant = f"{arm.rung}:{arm.plant_percent:g}" if arm.plant_percent else None
-        names = names_of(arm, self.header["benchmarks"])
-        process = self.launcher.run(binary, names, plant)
+        process = launcher.run(binary, names_of(arm, header["benchmarks"]), plant)
         if process.plant != plant:
             raise GateError(f"{binary}: planted {process.plant}, not {plant}")
-        return process
+        if file and process.device != file.device:
+            raise GateError(f"{out}: another device: {process.device.fields}")
+        recorded = RecordedProcess(
+            round=step.round,
+            **arm._asdict(),
+            binary=_digest(binary),
+            started=process.started or "",
+            wall_s=process.wall_s,
+            conditions=process.conditions,
+            rows={name: RecordedReading.of(row) for name, row in process.readings.items()},
+        )
+        processes = [*(file.processes if file else ()), recorded]
+        file = RecordingFile(**header, device=process.device, processes=processes)
+        recording.save(out, file)
+
+    return len(
+        work_off(left, do, lambda step: title(step.arm), time_limit_s, lambda step: step.arm)
+    )
+
+
+def _check_goes_on(
+    header: Mapping[str, Any],
+    steps: Sequence[Step],
+    binaries: Mapping[Arm, Path],
+    old: RecordingFile,
+) -> None:
+    """GateError where the file is of another sitting, or of other binaries. Older recordings do not
+    say which binary it was."""
+    there = {**dict(old), "schema": old.schema_version}
+    for key, value in header.items():
+        if there[key] != value:
+            where = f"{key} is {there[key]} there, {value} now"
+            raise GateError(f"{old.path}: {where}; give another --out")
+    digest = cache(_digest)
+    for each in old.processes:
+        binary = binaries.get(each.step.arm)
+        if binary and each.binary and each.step in steps and each.binary != digest(binary):
+            raise GateError(
+                f"{old.path}: {title(each.step.arm)}: recorded with another binary than {binary} "
+                "is now; give another --out"
+            )
 
 
 def _digest(binary: Path) -> str:

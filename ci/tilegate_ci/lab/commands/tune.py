@@ -155,11 +155,6 @@ class Tuner:
             raise GateError(f"{self.binary.with_name('plan')}: it does not say the classes")
         return dict(zip(problems, classes, strict=True))
 
-    def gpu(self) -> str:
-        """Its name, by a process that measures next to nothing."""
-        quick = replace(self.launcher, min_time_s=1e-3)
-        return quick.run(self.binary, [f"{STAGE}/64x64x64"]).device.name
-
     def tune(
         self,
         problems: Sequence[str],
@@ -170,7 +165,9 @@ class Tuner:
         """Adds to `rows` what they lack, saved after each part of the work; rows of problems or
         configurations that lead no more, and those of other machine code, are dropped. The exit
         code."""
-        gpu, ranks, classes = self.gpu(), self.lead(problems), self.classes(problems)
+        quick = replace(self.launcher, min_time_s=1e-3)
+        gpu = quick.run(self.binary, [f"{STAGE}/64x64x64"]).device.name
+        ranks, classes = self.lead(problems), self.classes(problems)
         known = {
             row.name: row for row in rows if row.gpu == gpu and is_current(row.code, self.kernels)
         }

@@ -5,8 +5,8 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -58,7 +58,7 @@ class CTest:
     name: str
     command: tuple[str, ...]
     folder: str
-    environment: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
     locks: tuple[str, ...] = ()  # what no two tests may use at a time
     program: str = ""
 
@@ -93,39 +93,32 @@ class Build:
             self.sources[self._name(target)] = {self._source(name) for name in names.split()}
 
     def steps(self, stages: Sequence[Stage], group: Group, file: str) -> list[TrialStep]:
-        """What to build and run for a mutant of the file, in this order, until one test is red."""
-        kernels = {str(each) for stage in stages for each in stage.sources}
-        others = {name for name, used in self.sources.items() if not used & kernels}
+        """What to build and run for a mutant of the file, in this order, until one test is red. Of
+        a file of many rungs a few of them are tried."""
+        changed = self._compiled_from({file})
+        kernels = [self._compiled_from({*map(str, stage.sources)}) for stage in stages]
+        others = changed.difference(*kernels)
         if not group.of_rungs:
-            return self._steps(group.tests, file, others)
+            return self._steps(group.tests, others)
+        rungs = [stage for stage, objects in zip(stages, kernels) if objects & changed]
+        if len(rungs) > _RUNGS_OF_SHARED:
+            last = len(rungs) - 1
+            rungs = [rungs[i * last // (_RUNGS_OF_SHARED - 1)] for i in range(_RUNGS_OF_SHARED)]
         found = []
-        for rung in self._rungs(file, stages):
+        for rung in rungs:
             own = {
                 name
-                for name, used in self.sources.items()
-                if any(source.startswith(f"{rung.folder}/") for source in used)
+                for name in changed
+                if any(source.startswith(f"{rung.folder}/") for source in self.sources[name])
             }
             tests = [pattern.replace("RUNG", rung.name) for pattern in group.tests]
-            found += self._steps(tests, file, own | others)
+            found += self._steps(tests, own | others)
         return found
 
-    def _rungs(self, file: str, stages: Sequence[Stage]) -> list[Stage]:
-        """The objects that are compiled from the file, in the ladder's order; of many a few."""
-        mine = [
-            stage
-            for stage in stages
-            if any(
-                file in used and any(str(each) in used for each in stage.sources)
-                for used in self.sources.values()
-            )
-        ]
-        if len(mine) > _RUNGS_OF_SHARED:
-            last = len(mine) - 1
-            mine = [mine[i * last // (_RUNGS_OF_SHARED - 1)] for i in range(_RUNGS_OF_SHARED)]
-        return mine
+    def _compiled_from(self, files: set[str]) -> set[str]:
+        return {name for name, used in self.sources.items() if used & files}
 
-    def _steps(self, patterns: Sequence[str], file: str, among: set[str]) -> list[TrialStep]:
-        changed = {name for name in among if file in self.sources[name]}
+    def _steps(self, patterns: Sequence[str], changed: set[str]) -> list[TrialStep]:
         found = []
         for pattern in patterns:
             pattern, _, rung = pattern.partition("@")
@@ -145,9 +138,8 @@ class Build:
     def _tests(self) -> list[CTest]:
         built = f"{self.folder}/"
         found = []
-        for entry in json.loads(child.output(["ctest", "--show-only=json-v1"], cwd=self.folder))[
-            "tests"
-        ]:
+        listed = child.output(["ctest", "--show-only=json-v1"], cwd=self.folder)
+        for entry in json.loads(listed)["tests"]:
             properties = {each["name"]: each["value"] for each in entry.get("properties", ())}
             command = entry.get("command", [])
             programs = [word for word in command if word.startswith(built) and "=" not in word]
@@ -156,7 +148,7 @@ class Build:
                     entry["name"],
                     tuple(command),
                     properties.get("WORKING_DIRECTORY", str(self.folder)),
-                    tuple(properties.get("ENVIRONMENT", ())),
+                    dict(word.split("=", 1) for word in properties.get("ENVIRONMENT", ())),
                     tuple(properties.get("RESOURCE_LOCK", ())),
                     self._name(programs[0]) if programs else "",
                 )

@@ -4,7 +4,7 @@ A mutant is one changed line. Where its rule has a switch, the line can hold the
 mutant at once, so that one compilation serves all mutants of a file."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,23 +73,23 @@ def mutants_of(repository: Path, file: str, rules: list[FaultRule]) -> list[Muta
     for number, line in enumerate(read_text(repository / file).splitlines(), 1):
         if _NO_CODE.match(line):
             continue
+        # Without strings and comments, in their place nothing that matches.
         code = _STRING_OR_COMMENT.sub(lambda match: "\0" * len(match[0]), line).rstrip("\0 ")
         for rule in rules:
-            if rule.not_on is None or not rule.not_on.search(line):
-                for mutant in _mutants(file, number, line, code, rule):
-                    found.setdefault((number, mutant.after), mutant)
+            if rule.not_on and rule.not_on.search(line):
+                continue
+            for match in rule.pattern.finditer(code):
+                begin, end = match.span()
+                after = (line[:begin] + match.expand(rule.replacement) + line[end:]).strip()
+                if "\0" in match[0] or after == line.strip():
+                    continue
+                switch = rule.switch and (
+                    match.expand(rule.switch[0]),
+                    match.expand(rule.switch[1]),
+                )
+                mutant = Mutant(file, number, rule.kind, line.strip(), after, begin, end, switch)
+                found.setdefault((number, after), mutant)
     return list(found.values())
-
-
-def _mutants(file: str, number: int, line: str, code: str, rule: FaultRule) -> Iterator[Mutant]:
-    """`code` is the line without its strings and comments, in their place nothing that matches."""
-    for match in rule.pattern.finditer(code):
-        begin, end = match.span()
-        after = (line[:begin] + match.expand(rule.replacement) + line[end:]).strip()
-        if "\0" in match[0] or after == line.strip():
-            continue
-        switch = rule.switch and (match.expand(rule.switch[0]), match.expand(rule.switch[1]))
-        yield Mutant(file, number, rule.kind, line.strip(), after, begin, end, switch)
 
 
 def plant(tree: Path, mutant: Mutant) -> None:
@@ -106,25 +106,20 @@ def plant_switches(tree: Path, file: str, mutants: Iterable[tuple[int, Mutant]])
     """All of them, by their numbers. What ends at a column stands before what begins there; inner
     ones end first, outer ones begin first."""
     lines = _lines(tree / file)
-    parts: dict[int, list[tuple[int, bool, int, int, str]]] = {}
+    insertions = []
     for number, mutant in mutants:
         assert mutant.switch
         call = f"::tilegate_mutants::planted({number})"
         before, after = (
             text.replace("@", call).replace("#", str(number)) for text in mutant.switch
         )
-        parts.setdefault(mutant.line, []).extend(
-            [
-                (mutant.end, False, -mutant.begin, -number, after),
-                (mutant.begin, True, -mutant.end, number, before),
-            ]
-        )
-    for line, insertions in parts.items():
-        code, done, pieces = lines[line - 1], 0, list[str]()
-        for at, *_, text in sorted(insertions):
-            pieces += [code[done:at], text]
-            done = at
-        lines[line - 1] = "".join([*pieces, code[done:]])
+        insertions += [
+            (mutant.line, mutant.end, False, -mutant.begin, -number, after),
+            (mutant.line, mutant.begin, True, -mutant.end, number, before),
+        ]
+    for line, at, *_, text in sorted(insertions, reverse=True):  # columns stay valid on the left
+        code = lines[line - 1]
+        lines[line - 1] = code[:at] + text + code[at:]
     (tree / file).write_text("".join(lines), "utf-8")
 
 

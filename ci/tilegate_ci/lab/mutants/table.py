@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ FOLDER = Path("tests/mutants")
 PAGE, RESULTS, KNOWN = FOLDER / "README.md", FOLDER / "results.json", FOLDER / "known.json"
 Preset = Literal["cpu", "gpu"]
 DEVICES: dict[Preset, str] = {"cpu": "On the executor", "gpu": "On a GPU"}
+COUNTS = ("mutants", "killed", "equivalent", "does_not_compile")  # of a row
 AIMED = ("rounding", "phase", "fence", "stride", "limit", "threshold", "boundary", "offset")
 
 
@@ -81,10 +82,12 @@ class KnownFile(Document):
     known: list[KnownMutant]
 
 
+L = TypeVar("L", bound=MutatedLine)
 Known = Mapping[tuple[str, str, str], KnownMutant]  # by key
 
 
 class Survivor(MutatedLine):
+    outcome: ClassVar[str] = "survived"
     kind: Line
     reason: Text  # empty where no reason is known
 
@@ -98,6 +101,10 @@ class FileRow(Model):
     killed: Natural
     equivalent: Natural
     does_not_compile: Natural
+
+
+def _place(row: Record | Survivor | FileRow) -> tuple[str, str]:
+    return row.file, row.kind
 
 
 class Campaign(Model):
@@ -124,98 +131,56 @@ def update(
     explained, path = known(repository), repository / RESULTS
     campaigns = {each.preset: each for each in documents.load(ResultsFile, path).campaigns}
     for preset, journal in journals.items():
+        nothing = Campaign(preset=preset, commits=[], possible={}, files=[], survivors=[])
+        old = campaigns.get(preset, nothing)
+        if preset == "cpu":
+            old = old.model_copy(update={"possible": {**old.possible, **possible}})
         records = of_today(repository, journal.read())
-        new = campaign_of(preset, records, explained, possible if preset == "cpu" else {})
-        old = campaigns.get(preset, new)
-        campaigns[preset] = with_others(repository, new, records, old, explained)
+        campaigns[preset] = with_records(repository, old, records, explained)
     write_text(path, documents.to_text(ResultsFile(schema=1, campaigns=[*campaigns.values()])))
     write_text(repository / PAGE, page(repository))
 
 
-def of_today(repository: Path, records: Sequence[Record]) -> list[Record]:
-    """Without those whose line has changed since."""
-    lines = {file: _lines(repository / file) for file in {record.file for record in records}}
-    return [record for record in records if record.before in lines[record.file]]
+def of_today(repository: Path, lines: Sequence[L]) -> list[L]:
+    """Without those that have changed since."""
+    paths = {line.file: repository / line.file for line in lines}
+    texts = {file: read_text(path) for file, path in paths.items() if path.exists()}
+    there = {file: {line.strip() for line in text.splitlines()} for file, text in texts.items()}
+    return [line for line in lines if line.before in there.get(line.file, ())]
 
 
-def _lines(path: Path) -> set[str]:
-    return {line.strip() for line in read_text(path).splitlines()} if path.exists() else set()
-
-
-def campaign_of(
-    preset: Preset,
-    records: Sequence[Record],
-    explained: Known,
-    possible: dict[str, int],
+def with_records(
+    repository: Path, old: Campaign, records: Sequence[Record], explained: Known
 ) -> Campaign:
-    counts: dict[tuple[str, str], Counter[str]] = {}
+    """The rows of the records, and those of `old` for which there are none. Survivors that were not
+    drawn again stay, but for those whose line has changed."""
+    places, keys = {_place(each) for each in records}, {each.key for each in records}
+    counts = {_place(row): Counter(row.model_dump(exclude={"file", "kind"})) for row in old.files}
+    counts |= {place: Counter() for place in places}
+    kept = [each for each in old.survivors if each.key not in keys]
+    for survivor in kept:
+        counts[_place(survivor)]["mutants"] -= _place(survivor) not in places
     survivors = []
-    for record in records:
-        outcome, reason = str(record.outcome), explained.get(record.key)
+    tried: list[Record | Survivor] = [*records, *of_today(repository, kept)]
+    for each in tried:
+        outcome, reason = each.outcome, explained.get(each.key)
         if outcome == "same code" or (outcome == "survived" and reason and reason.equivalent):
             outcome = "equivalent"
         elif outcome == "survived":
-            survivors.append(_survivor_of(record, record.kind, reason))
-        counts.setdefault((record.file, record.kind), Counter())[outcome] += 1
-    rows = [
-        FileRow(
-            file=file,
-            kind=kind,
-            mutants=found.total() - found["does not compile"],
-            killed=found["killed"],
-            equivalent=found["equivalent"],
-            does_not_compile=found["does not compile"],
-        )
-        for (file, kind), found in sorted(counts.items())
-    ]
+            fields = each.model_dump(include={"file", "before", "after", "kind"})
+            survivors.append(Survivor(**fields, reason=reason.reason if reason else ""))
+        counts[_place(each)][outcome.replace(" ", "_")] += 1
+        counts[_place(each)]["mutants"] += outcome != "does not compile"
     return Campaign(
-        preset=preset,
-        commits=sorted({record.commit for record in records}),
-        possible=possible,
-        files=rows,
+        preset=old.preset,
+        commits=sorted({*old.commits, *(record.commit for record in records)}),
+        possible=old.possible,
+        files=[
+            FileRow(file=file, kind=kind, **{name: found[name] for name in COUNTS})
+            for (file, kind), found in sorted(counts.items())
+            if (repository / file).exists()
+        ],
         survivors=sorted(survivors, key=lambda each: each.key),
-    )
-
-
-def _survivor_of(line: MutatedLine, kind: str, known: KnownMutant | None) -> Survivor:
-    file, before, after = line.key
-    reason = known.reason if known else ""
-    return Survivor(file=file, before=before, after=after, kind=kind, reason=reason)
-
-
-def with_others(
-    repository: Path,
-    new: Campaign,
-    drawn: Sequence[Record],
-    old: Campaign,
-    explained: Known,
-) -> Campaign:
-    """Also the rows of `old` of which none was `drawn` now, as they were then, and all survivors
-    that were not drawn again. Of these go those whose line has changed."""
-    again, keys = {(row.file, row.kind) for row in new.files}, {record.key for record in drawn}
-    rows = {(row.file, row.kind): row for row in (*old.files, *new.files)}
-    survivors = []
-    for survivor in old.survivors:
-        place = survivor.file, survivor.kind
-        if survivor.key in keys:
-            continue
-        row, reason = rows[place], explained.get(survivor.key)
-        counts = {"mutants": row.mutants, "equivalent": row.equivalent}
-        if survivor.before not in _lines(repository / row.file):
-            counts["mutants"] -= place not in again
-        else:
-            counts["mutants"] += place in again
-            if reason and reason.equivalent:
-                counts["equivalent"] += 1
-            else:
-                survivors.append(_survivor_of(survivor, survivor.kind, reason))
-        rows[place] = row.model_copy(update=counts)
-    return Campaign(
-        preset=new.preset,
-        commits=sorted({*new.commits, *old.commits}),
-        possible={**old.possible, **new.possible},
-        files=[rows[place] for place in sorted(rows) if (repository / place[0]).exists()],
-        survivors=sorted([*new.survivors, *survivors], key=lambda each: each.key),
     )
 
 

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, message
@@ -52,7 +53,7 @@ class Runner:
         self, test: CTest, command: Sequence[str], limit_s: float, **environment: str
     ) -> tuple[int | None, str]:
         with self._alone if test.locks else contextlib.nullcontext():
-            return execute(command, limit_s, test, environment=environment)
+            return execute(command, limit_s, test.folder, {**test.environment, **environment})
 
     def limit(self, test: CTest) -> float:
         """Seconds that the test may take with a mutant."""
@@ -82,6 +83,7 @@ class Trial:
         for name in ("kernels", "tests"):
             shutil.copytree(build.repository / name, self._tree / name, ignore=ignore)
         self._removals = folder / "removals.o"
+        self._compiled: dict[str, Path] = {}  # of the mutants of now, by the name of the object
 
     def together(
         self, mutants: Sequence[Mutant], steps: Sequence[TrialStep]
@@ -99,13 +101,11 @@ class Trial:
     ) -> Iterator[tuple[Mutant, Outcome]]:
         left = dict(enumerate(mutants))
         reached_by_any = set[int]()
-        compiled: dict[str, Path] = {}
         with self._changed(mutants[0].file):
             for step in steps:
-                if not left or not self._compile_switches(left, compiled, step.objects):
+                if not left or not self._compile_switches(left, step.objects):
                     break
-                changed = {name: compiled[name] for name in step.objects}
-                program, said = self._link(step, changed, [self._removals_object()])
+                program, said = self._link(step, step.objects, [self._removals_object()])
                 if program is None:
                     raise GateError(f"{step.program} with switches cannot be linked: {said}")
                 for test in step.tests:
@@ -125,18 +125,16 @@ class Trial:
     def alone(self, mutant: Mutant, steps: Sequence[TrialStep], only_code: bool = False) -> Outcome:
         """`only_code`: no test sees it, is its code that of the original?"""
         differs = not steps
-        compiled: dict[str, Path] = {}
         with self._changed(mutant.file):
             plant(self._tree, mutant)
             for step in steps:
-                for name in step.objects:
-                    if name not in compiled and not self._compile(name, compiled)[0]:
-                        return Outcome("does not compile")
-                changed = {
-                    name: compiled[name]
+                if self._compile(step.objects) is not None:
+                    return Outcome("does not compile")
+                changed = [
+                    name
                     for name in step.objects
-                    if fingerprint(self._build.folder / name) != fingerprint(compiled[name])
-                }
+                    if fingerprint(self._build.folder / name) != fingerprint(self._compiled[name])
+                ]
                 if not changed:
                     continue
                 differs = True
@@ -157,53 +155,49 @@ class Trial:
         """Within it the copy of the file, and what is compiled from it, may be changed."""
         shutil.rmtree(self._made, ignore_errors=True)
         self._made.mkdir()
+        self._compiled.clear()
         try:
             yield
         finally:
             shutil.copy2(self._build.repository / file, self._tree / file)
 
-    def _compile_switches(
-        self, left: dict[int, Mutant], compiled: dict[str, Path], names: Sequence[str]
-    ) -> bool:
+    def _compile_switches(self, left: dict[int, Mutant], names: Sequence[str]) -> bool:
         """Compiles what is missing of the objects. Where switches do not compile, as of an
         expression that is no number, their mutants are dropped from `left` and all is compiled
         again; False when that leaves none."""
         file = next(iter(left.values())).file
         header = self._tree / "tests/mutants/planted.hpp"
-        while True:
-            if not compiled:
+        while left:
+            if not self._compiled:
                 shutil.copy2(self._build.repository / file, self._tree / file)
                 plant_switches(self._tree, file, left.items())
-            for name in names:
-                if name in compiled:
-                    continue
-                compiles, said = self._compile(name, compiled, header)
-                if not compiles:
-                    break
-            else:
+            said = self._compile(names, header)
+            if said is None:
                 return True
             lines = {int(n) for n in re.findall(rf"{re.escape(file)}:(\d+)", said)}
             wrong = [n for n, mutant in left.items() if mutant.line in lines]
-            compiled.clear()
+            self._compiled.clear()
             for number in wrong or [*left]:
                 del left[number]
-            if not left:
-                return False
+        return False
 
-    def _compile(
-        self, name: str, compiled: dict[str, Path], header: Path | None = None
-    ) -> tuple[bool, str]:
-        """Whether it does, and what the compiler said."""
-        base = self._made / f"{len(compiled)}"
-        command = in_tree(self._build.command(name), self._build.repository, self._tree, header)
-        command = command.partition(" && /usr/bin/cmake -E cmake_transform_depfile")[0]
-        stem = re.escape(name.removesuffix(".o"))
+    def _compile(self, names: Sequence[str], header: Path | None = None) -> str | None:
+        """What is missing of the objects. What the compiler said where one does not compile."""
         folder = self._build.folder
-        command = re.sub(rf"(?:{re.escape(str(folder))}/)?{stem}(?=\.)", str(base), command)
-        command = command if " && " in command else f"{command} -w"
-        compiled[name] = base.with_suffix(".o")
-        status, said = execute(["sh", "-c", command], _COMPILE_S, folder=folder)
-        return status == 0, said
+        for name in names:
+            if name in self._compiled:
+                continue
+            base = self._made / f"{len(self._compiled)}"
+            command = in_tree(self._build.command(name), self._build.repository, self._tree, header)
+            command = command.partition(" && /usr/bin/cmake -E cmake_transform_depfile")[0]
+            stem = re.escape(name.removesuffix(".o"))
+            command = re.sub(rf"(?:{re.escape(str(folder))}/)?{stem}(?=\.)", str(base), command)
+            command = command if " && " in command else f"{command} -w"
+            self._compiled[name] = base.with_suffix(".o")
+            status, said = execute(["sh", "-c", command], _COMPILE_S, folder)
+            if status != 0:
+                return said
+        return None
 
     def _removals_object(self) -> Path:
         if not self._removals.exists():
@@ -213,20 +207,20 @@ class Trial:
         return self._removals
 
     def _link(
-        self, step: TrialStep, changed: Mapping[str, Path], more: Sequence[Path] = ()
+        self, step: TrialStep, changed: Sequence[str], more: Sequence[Path] = ()
     ) -> tuple[Path | None, str]:
         """The program; None and what the linker said where there is none."""
         program = self._made / Path(step.program).name
-        words, objects = [], [*map(str, (*changed.values(), *more))]
+        words, objects = [], [str(self._compiled[name]) for name in changed] + [*map(str, more)]
         for word in shlex.split(self._build.command(step.program)):
             if word in changed:  # an object of the program itself
-                word = str(changed[word])
+                word = str(self._compiled[word])
                 objects.remove(word)
             words.append(str(program) if word == step.program else word)
         at = words.index("-o")
         # First come, first linked: the archives' own objects are then left out.
         command = shlex.join([*words[:at], *objects, *words[at:]]).replace("'&&'", "&&")
-        status, said = execute(["sh", "-c", command], _COMPILE_S, folder=self._build.folder)
+        status, said = execute(["sh", "-c", command], _COMPILE_S, self._build.folder)
         return (None if status else program), said
 
     def _command(self, step: TrialStep, test: CTest, program: Path) -> list[str]:
@@ -277,11 +271,8 @@ def in_tree(command: str, repository: Path, tree: Path, header: Path | None = No
     """The command for the sources of another tree, with messages and records of lines as if they
     were the repository's; `header` is included before the source."""
     moved = re.sub(rf"{re.escape(str(repository))}/(?=kernels\b|tests\b)", f"{tree}/", command)
-    moved = re.sub(
-        r"(?<= )((?:\S*/)?(?:c\+\+|g\+\+|clang\+\+)(?:-\d+)?) ",
-        rf"\1 -ffile-prefix-map={tree}={repository} ",
-        f" {moved}",
-    )[1:]
+    compiler = r"(?<!\S)((?:\S*/)?(?:c\+\+|g\+\+|clang\+\+)(?:-\d+)?) "
+    moved = re.sub(compiler, rf"\1 -ffile-prefix-map={tree}={repository} ", moved)
     if header is None:
         return moved
     return moved.replace(" -ffile-prefix-map", f" -include {header} -ffile-prefix-map", 1)
@@ -290,17 +281,15 @@ def in_tree(command: str, repository: Path, tree: Path, header: Path | None = No
 def execute(
     command: Sequence[str],
     limit: float,
-    test: CTest | None = None,
-    folder: Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    folder: str | Path = ".",
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[int | None, str]:
     """Its status, None where it was not done in time, and what it printed."""
-    variables = dict(word.split("=", 1) for word in test.environment) if test else {}
     try:
         done = child.run(
             command,
-            cwd=test.folder if test else folder,
-            env={**os.environ, **variables, **(environment or {})},
+            cwd=folder,
+            env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             errors="replace",

@@ -4,42 +4,27 @@ Each looks at one process of either side, at its repetitions, as the tool itself
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tilegate_ci.model import Process
-
 Seconds = NDArray[np.float64]
-Blocks = Callable[[Seconds, Seconds], bool]
+Blocks = Callable[[Seconds, Seconds], bool]  # of base and head
 BOOTSTRAPS = 1000
 
 
-@dataclass(frozen=True)
-class Rule:
-    """`blocks(base, head)` of one benchmark."""
-
-    name: str
-    blocks: Blocks
-
-    def sees(self, base: Process, head: Process, name: str) -> bool:
-        """By the replays that the recording kept."""
-        return self.blocks(*(np.asarray(p.readings[name].rung_s) for p in (base, head)))
-
-
-def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:
-    return (
-        Rule("compare.py, p < .05", compare_py),
-        Rule("NVBench, older compare", nvbench_legacy),
-        Rule("NVBench, newer compare", nvbench_newer),
-        Rule("asv, factor 1.1", lambda base, head: asv(base, head, 1.1)),
-        Rule("asv, factor 1.01", lambda base, head: asv(base, head, 1.01)),
-        Rule("criterion", lambda base, head: criterion(base, head, draw)),
-        Rule("plain 5 %", plain),
-    )
+def other_rules(draw: np.random.Generator) -> dict[str, Blocks]:
+    return {
+        "compare.py, p < .05": compare_py,
+        "NVBench, older compare": nvbench_legacy,
+        "NVBench, newer compare": nvbench_newer,
+        "asv, factor 1.1": lambda base, head: asv(base, head, 1.1),
+        "asv, factor 1.01": lambda base, head: asv(base, head, 1.01),
+        "criterion": lambda base, head: criterion(base, head, draw),
+        "plain 5 %": plain,
+    }
 
 
 def compare_py(base: Seconds, head: Seconds) -> bool:

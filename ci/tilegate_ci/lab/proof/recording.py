@@ -120,8 +120,8 @@ class RecordedProcess(Model):
     rows: Annotated[dict[str, RecordedReading], Field(min_length=1)]
 
     @property
-    def arm(self) -> Arm:
-        return Arm(self.rung, self.plant_percent, self.build)
+    def step(self) -> Step:
+        return Step(self.round, Arm(self.rung, self.plant_percent, self.build))
 
 
 class RecordedProtocol(Model):
@@ -141,7 +141,7 @@ class RecordingFile(Document):
     @property
     def by_step(self) -> dict[Step, Process]:
         return {
-            Step(each.round, each.arm): Process(
+            each.step: Process(
                 device=self.device,
                 seed=self.protocol.seed,
                 min_time_s=self.protocol.min_time_s,
@@ -160,7 +160,7 @@ class RecordingFile(Document):
         seen = set()
         alike: dict[str | None, RecordedProcess] = {}
         for process in self.processes:
-            step = (process.round, *process.arm)
+            step = (process.round, *process.step.arm)
             if step in seen:
                 raise ValueError(f"processes: {step} is there twice")
             seen.add(step)

@@ -2,17 +2,18 @@
 and the tables of proof.md."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from tilegate_ci.core.names import rung_of
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.lab.proof import simulate
-from tilegate_ci.lab.proof.others import BOOTSTRAPS, Rule, other_rules
+from tilegate_ci.lab.proof.others import BOOTSTRAPS, Blocks, other_rules
 from tilegate_ci.lab.proof.recording import KEPT_SAMPLES, Arm
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
@@ -30,11 +31,12 @@ from tilegate_ci.lab.proof.runs import (
     percent,
     screen_of,
 )
-from tilegate_ci.model import MIN_DELTA, Verdict
+from tilegate_ci.model import MIN_DELTA, Process, Verdict
 from tilegate_ci.report import templates
 
 SCENARIO_RUNS = 1000
 SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+Planted = tuple[str, bool]  # a benchmark whose delta is 1 %, and whether it was blocked
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Replay:
     simulation: simulate.Simulation
     scenarios: Sequence[simulate.Simulation]
     independent: Mapping[str, Independent]  # by GPU, that of `sittings` first
-    delta_share: Rate  # of the suite, whose delta is 1 %
+    delta_share: Rate  # of the suite, whose delta is 1 % by the sitting's own spread
     process_s: float
     gate_s: float
 
@@ -81,9 +83,13 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
     gate = [_gate(everything, screened) for screened in (True, False)]
     gpus = dict.fromkeys(sitting.gpu for sitting in [*everything, *recorded])
     mutants = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
+    narrow = [
+        Count(sum(s.baseline.delta[n] <= MIN_DELTA for n in s.names), len(s.names))
+        for s in everything
+    ]
     return Replay(
         everything,
-        [*gate, *(_other(everything, rule) for rule in other_rules(draw))],
+        [*gate, *(_other(everything, *rule) for rule in other_rules(draw).items())],
         [_mutation(everything, arm) for arm in mutants],
         simulate.simulate(found, SIZES, SEED),
         [
@@ -91,7 +97,7 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
             for scenario in simulate.SCENARIOS
         ],
         {gpu: independent([each for each in recorded if each.gpu == gpu]) for gpu in gpus},
-        Rate([_delta_share(sitting) for sitting in everything]),
+        Rate(narrow),
         slowest,
         slowest * (SCREEN + 2 * paired.PAIRS),
     )
@@ -99,12 +105,6 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
 
 def others_of(everything: Sequence[Sitting], sitting: Sitting) -> list[Sitting]:
     return [other for other in everything if other is not sitting] or [sitting]
-
-
-def _delta_share(sitting: Sitting) -> Count:
-    """Whose delta is 1 %, by the sitting's own spread."""
-    delta = sitting.baseline.delta
-    return Count(sum(delta[name] <= MIN_DELTA for name in sitting.names), len(sitting.names), 1)
 
 
 def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
@@ -118,66 +118,64 @@ def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
         inconclusive.append(Count(verdicts.count(Verdict.INCONCLUSIVE), len(verdicts)))
         incomparable.append(Count(sum(bool(run.reasons) for run in runs), len(runs)))
 
-    def detected(percent: float, sitting: Sitting) -> Count:
-        hits, planted = 0, list[str]()
-        for arm in sitting.arms:
-            if arm.plant_percent == percent and arm.build is None:
-                for run in changed_code(sitting, others_of(everything, sitting), arm, screened):
-                    narrow = {
-                        n for n in run.verdicts
-                        if n.startswith(f"{arm.rung}/") and run.deltas[n] <= MIN_DELTA
-                    }  # fmt: skip
-                    planted += narrow
-                    hits += len(narrow & {*blocked(run)})
-        return Count(hits, len(planted), len({*planted}))
+    def detect(sitting: Sitting, arm: Arm) -> Iterator[Planted]:
+        for run in changed_code(sitting, others_of(everything, sitting), arm, screened):
+            for name, verdict in run.verdicts.items():
+                if rung_of(name) == arm.rung and run.deltas[name] <= MIN_DELTA:
+                    yield name, verdict is Verdict.REGRESSED
 
     return RuleResult(
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
         Rate(false_blocks),
-        {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
+        _detected(everything, detect),
         Rate(inconclusive),
         Rate(incomparable),
     )
 
 
-def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
+def _other(everything: Sequence[Sitting], name: str, blocks: Blocks) -> RuleResult:
     """A process against the next one; a planted one against the same round without the plant."""
+
+    def sees(base: Process, head: Process, name: str) -> bool:
+        return blocks(*(np.asarray(each.readings[name].rung_s) for each in (base, head)))
 
     def false_blocks(sitting: Sitting) -> Count:
         pairs = list(zip(sitting.suite[::2], sitting.suite[1::2]))
-        hits = sum(any(rule.sees(*pair, n) for n in sitting.names) for pair in pairs)
+        hits = sum(any(sees(*pair, n) for n in sitting.names) for pair in pairs)
         return Count(hits, len(pairs), len(pairs))
 
-    def detected(percent: float, sitting: Sitting) -> Count:
-        hits, planted = 0, list[str]()
-        for arm, rounds in sitting.arms.items():
-            if arm.plant_percent != percent or arm.build is not None:
-                continue
-            plain = sitting.arms.get(Arm(arm.rung), {})
-            for stored in baselines_for(arm, others_of(everything, sitting)):
-                for name in sitting.of_rung(arm.rung):
-                    for number in sorted(set(rounds) & set(plain)):
-                        if stored.delta[name] <= MIN_DELTA:
-                            hits += rule.sees(plain[number], rounds[number], name)
-                            planted.append(name)
-        return Count(hits, len(planted), len({*planted}))
+    def detect(sitting: Sitting, arm: Arm) -> Iterator[Planted]:
+        for stored in baselines_for(arm, others_of(everything, sitting)):
+            for name in sitting.of_rung(arm.rung):
+                if stored.delta[name] <= MIN_DELTA:
+                    yield from ((name, sees(*pair, name)) for pair in sitting.rounds(arm))
 
-    return RuleResult(
-        rule.name,
-        Rate([false_blocks(sitting) for sitting in everything]),
-        {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
-    )
+    blocked_suites = Rate([false_blocks(sitting) for sitting in everything])
+    return RuleResult(name, blocked_suites, _detected(everything, detect))
+
+
+def _detected(
+    everything: Sequence[Sitting], detect: Callable[[Sitting, Arm], Iterator[Planted]]
+) -> dict[float, Rate]:
+    """By the size of the plant."""
+
+    def count(percent: float, sitting: Sitting) -> Count:
+        arms = [a for a in sitting.arms if a.plant_percent == percent and a.build is None]
+        planted = [each for arm in arms for each in detect(sitting, arm)]
+        blocked = [name for name, is_blocked in planted if is_blocked]
+        return Count(len(blocked), len(planted), len({name for name, _ in planted}))
+
+    return {size: Rate([count(size, sitting) for sitting in everything]) for size in SIZES}
 
 
 def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
     slower: dict[str, list[float]] = {}
     runs, benchmarks = [], []
     for sitting in everything:
-        plain, changed = sitting.arms.get(Arm(arm.rung), {}), sitting.arms.get(arm, {})
         names = sitting.of_rung(arm.rung)
-        for number in set(plain) & set(changed):
+        for plain, changed in sitting.rounds(arm):
             for name in names:
-                before, after = plain[number].readings[name], changed[number].readings[name]
+                before, after = plain.readings[name], changed.readings[name]
                 slower.setdefault(name, []).append(before.log_ratio - after.log_ratio)
         found = [blocked(r) for r in changed_code(sitting, others_of(everything, sitting), arm)]
         runs.append(Count(sum(map(bool, found)), len(found), min(1, len(found))))
@@ -221,10 +219,10 @@ def figures(replay: Replay) -> dict[str, Figure]:
         "simulated": Figure(model_of, model.false_block_bound <= 0.01),
         "hardest": Figure(hard_of, hard.narrow_share >= 0.90),
         "pairs": Figure(f"{model.pairs[2.0]:g}", model.pairs[2.0] <= 8),
-        "planted_2": _planted(gate.detected[2.0], least=0.90),
-        "planted_3": _planted(gate.detected[3.0], least=0.99),
-        "planted_5": _planted(gate.detected[5.0], least=1.0),
-        "planted_half": _planted(gate.detected[0.5], most=0.01),
+        "planted_2": _share(gate.detected[2.0], least=0.90),
+        "planted_3": _share(gate.detected[3.0], least=0.99),
+        "planted_5": _share(gate.detected[5.0], least=1.0),
+        "planted_half": _share(gate.detected[0.5], most=0.01),
         "narrow": _share(replay.delta_share, least=0.90),
         "inconclusive": _share(gate.inconclusive, most=0.02),
         "process": Figure(f"{process_s:.1f} s", process_s <= 15),
@@ -232,13 +230,10 @@ def figures(replay: Replay) -> dict[str, Figure]:
     }
 
 
-def _planted(rate: Rate, least: float = 0.0, most: float = 1.0) -> Figure:
-    return _share(rate, least, most, f", {rate.independent} cells")
-
-
-def _share(rate: Rate, least: float = 0.0, most: float = 1.0, cells: str = "") -> Figure:
+def _share(rate: Rate, least: float = 0.0, most: float = 1.0) -> Figure:
     if rate.share is None:
         return Figure("not recorded", None)
+    cells = f", {rate.independent} cells" if rate.independent else ""
     found = f"{percent(rate.share)} ({rate.hits} of {rate.total}{cells})"
     return Figure(found, least <= rate.share <= most)
 

@@ -2,10 +2,11 @@
 
 import random
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from itertools import islice
 
 import numpy as np
 from scipy import stats
@@ -18,7 +19,6 @@ from tilegate_ci.model import Process, Verdict, margins
 from tilegate_ci.report.figures import machine
 
 RESAMPLES = 2000
-T = TypeVar("T")
 
 
 def upper_bound(hits: int, total: int) -> float:
@@ -118,6 +118,11 @@ class Sitting:
     def baseline(self) -> Baseline:
         return baseline(self.suite)
 
+    def rounds(self, arm: Arm) -> list[Pair]:
+        """The arm's processes, each behind the one of its round that ran the rung as it is."""
+        plain, changed = self.arms.get(Arm(arm.rung), {}), self.arms.get(arm, {})
+        return [(plain[number], changed[number]) for number in sorted({*plain} & {*changed})]
+
     def of_rung(self, rung: str | None) -> list[str]:
         return [name for name in self.names if name.startswith(f"{rung}/")]
 
@@ -168,26 +173,22 @@ def _sitting(recording: RecordingFile) -> Sitting:
 
 
 def gate_run(
-    stored: Baseline,
-    screen: Callable[[int], Sequence[Process]],
-    pairs: Callable[[int], Sequence[Pair]],
-    wanted: int,
+    stored: Baseline, screen: Iterable[Process], pairs: Iterable[Pair], wanted: int
 ) -> Confirmed:
     """Screen against the stored baseline, then confirm the flagged by as many pairs as `wanted`.
-    Both are asked for their first so many; where there is nothing to screen everything is
+    Of both no more are taken than it needs; where there is nothing to screen everything is
     confirmed."""
-    screened = screen(1)
-    names = [n for n in (screened or [pairs(1)[0][1]])[0].readings if n in stored.log_ratio]
-    slower = {name: _slower(stored, screened, name) for name in names}
-    for count in range(2, SCREEN + 1):
-        if screened and any(paired.undecided(slower[name], stored.delta[name]) for name in names):
-            screened = screen(count)
-            slower = {name: _slower(stored, screened, name) for name in names}
-    off = [
-        name
-        for name in names
-        if screened and abs(statistics.median(slower[name])) > stored.delta[name]
-    ]
+    pairs, screened = iter(pairs), list[Process]()
+    slower: dict[str, list[float]] = {}
+    for process in screen:
+        screened.append(process)
+        names = [name for name in process.readings if name in stored.log_ratio]
+        slower = {name: _slower(stored, screened, name) for name in names}
+        if not any(paired.undecided(slower[name], stored.delta[name]) for name in names):
+            break
+    used = [] if screened else [next(pairs)]
+    names = [*slower] if screened else [n for n in used[0][1].readings if n in stored.log_ratio]
+    off = {name for name in slower if abs(statistics.median(slower[name])) > stored.delta[name]}
     canaries = [name for name in names if is_canary(name)]
     judged = [name for name in names if name not in canaries]
     if moved := [name for name in canaries if name in off]:
@@ -197,11 +198,12 @@ def gate_run(
     passed = dict.fromkeys(judged, Verdict.PASS)
     if not flagged:
         return Confirmed(passed, deltas=stored.delta)
-    used: list[Pair] = []
     measured = {*flagged, *canaries}
     for count in paired.looks(wanted):
-        used += [(_only(measured, base), _only(measured, head))
-                 for base, head in pairs(count)[len(used) :]]  # fmt: skip
+        used += [
+            (_only(measured, base), _only(measured, head))
+            for base, head in islice(pairs, count - len(used))
+        ]
         found = judge_pairs(used, [*flagged, *canaries], (), stored.delta, wanted)
         if not found.open:
             break
@@ -241,7 +243,7 @@ def identical_code(
             fresh = turned[SCREEN:]
             pairs = [_in_turn(draw, fresh[2 * i], fresh[2 * i + 1]) for i in range(count)]
             screen = turned[:SCREEN] if screened else []
-            runs.append(gate_run(other.baseline, first_of(screen), first_of(pairs), count))
+            runs.append(gate_run(other.baseline, screen, pairs, count))
     return runs
 
 
@@ -249,22 +251,17 @@ def changed_code(
     sitting: Sitting, others: Sequence[Sitting], arm: Arm, screened: bool = True
 ) -> list[Confirmed]:
     """A gate run from each round of the arm on: some rounds to screen, fresh ones to confirm."""
-    plain = sitting.arms.get(Arm(arm.rung), {})
-    rounds = sorted(set(sitting.arms.get(arm, {})) & set(plain))
+    rounds = sitting.rounds(arm)
     if len(rounds) < paired.MIN_PAIRS:
         return []
     screen, runs = screen_of(len(rounds)) if screened else 0, []
     for stored in baselines_for(arm, others):
         for start in range(len(rounds) if screen else 1):
             turned = [*rounds[start:], *rounds[:start]]
-            heads = [sitting.arms[arm][n] for n in turned[: screen or None]] if screened else []
-            pairs = [(plain[n], sitting.arms[arm][n]) for n in turned[screen:]][: paired.PAIRS]
-            runs.append(gate_run(stored, first_of(heads), first_of(pairs), len(pairs)))
+            heads = [head for _, head in turned[: screen or None]] if screened else []
+            pairs = turned[screen:][: paired.PAIRS]
+            runs.append(gate_run(stored, heads, pairs, len(pairs)))
     return runs
-
-
-def first_of(found: Sequence[T]) -> Callable[[int], Sequence[T]]:
-    return lambda count: found[:count]
 
 
 def _in_turn(draw: random.Random, one: Process, other: Process) -> Pair:
@@ -274,15 +271,12 @@ def _in_turn(draw: random.Random, one: Process, other: Process) -> Pair:
 def baselines_for(arm: Arm, others: Sequence[Sitting]) -> list[Baseline]:
     """Of the rung run alone, where another sitting has that, because the head was; the margins
     are the suite's."""
-    alone = [list(other.arms.get(Arm(arm.rung), {}).values()) for other in others]
-    enough = [len(processes) >= SCREEN for processes in alone]
+    alone = [(other, [*other.arms.get(Arm(arm.rung), {}).values()]) for other in others]
     return [
-        replace(
-            other.baseline, log_ratio=(baseline(processes) if sound else other.baseline).log_ratio
-        )
-        for other, processes, sound in zip(others, alone, enough)
-        if sound or not any(enough)
-    ]
+        replace(other.baseline, log_ratio=baseline(processes).log_ratio)
+        for other, processes in alone
+        if len(processes) >= SCREEN
+    ] or [other.baseline for other in others]
 
 
 def screen_of(rounds: int) -> int:
@@ -321,11 +315,12 @@ def independent(everything: Sequence[Sitting]) -> Independent:
     for group in _groups(everything):
         stored = baseline(group[0].suite[:BASELINE])
         for sitting in group:
-            left = [*sitting.suite[BASELINE if sitting is group[0] else 0 :]]
+            left = deque(sitting.suite[BASELINE if sitting is group[0] else 0 :])
             machines.add(sitting.board or sitting.name)
             while len(left) >= SCREEN:  # with fewer, what one process leaves open could not end
                 before = len(left)
-                found.append(_run(stored, left, random.Random(f"{SEED}:{sitting.name}:{before}")))
+                draw = random.Random(f"{SEED}:{sitting.name}:{before}")
+                found.append(_run(stored, left, draw))
                 processes += before - len(left)
                 pairs += before - len(left) > SCREEN
     known = [run for run in found if run is not None]
@@ -341,23 +336,12 @@ def independent(everything: Sequence[Sitting]) -> Independent:
     )
 
 
-def _run(stored: Baseline, left: list[Process], draw: random.Random) -> Confirmed | None:
+def _run(stored: Baseline, left: deque[Process], draw: random.Random) -> Confirmed | None:
     """The next run, whose processes leave `left`; None where that ends too early."""
-    screened: list[Process] = []
-    pairs: list[Pair] = []
-
-    def screen(count: int) -> list[Process]:
-        while len(screened) < count:
-            screened.append(left.pop(0))
-        return screened
-
-    def confirm(count: int) -> list[Pair]:
-        while len(pairs) < count:
-            pairs.append(_in_turn(draw, left.pop(0), left.pop(0)))
-        return pairs
-
+    screen = (left.popleft() for _ in range(SCREEN))
+    pairs = (_in_turn(draw, left.popleft(), left.popleft()) for _ in range(paired.EARLY))
     try:
-        return gate_run(stored, screen, confirm, paired.EARLY)
+        return gate_run(stored, screen, pairs, paired.EARLY)
     except IndexError:
         left.clear()
         return None

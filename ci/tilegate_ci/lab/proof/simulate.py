@@ -39,21 +39,18 @@ def components(everything: Sequence[Sitting]) -> Components:
         np.array([[p.readings[name].log_ratio for name in names] for p in sitting.suite])
         for sitting in everything
     ]
+    off = [table - table.mean(axis=0) for table in tables]
     # A deviation from the mean of n is too small by (n - 1) / n of its variance.
-    residuals = [
-        (table - table.mean(axis=0)) * np.sqrt(len(table) / (len(table) - 1)) for table in tables
-    ]
-    spread = np.sqrt(
-        sum(((t - t.mean(axis=0)) ** 2).sum(axis=0) for t in tables)
-        / sum(len(t) - 1 for t in tables)
-    )
+    residuals = [each * np.sqrt(len(each) / (len(each) - 1)) for each in off]
+    squares = sum((each**2).sum(axis=0) for each in off)
+    freedom = sum(len(table) - 1 for table in tables)
     means = np.array([table.mean(axis=0) for table in tables])
     # Not less what processes contribute to it: that errs on the side of more drift.
     drift = means.std(axis=0, ddof=1) if len(tables) > 1 else np.zeros(len(names))
     return Components(
         names,
         np.array([_within(everything, name) for name in names]),
-        spread,
+        np.sqrt(squares / freedom),
         drift,
         np.concatenate(residuals),
         min(BASELINE, *(len(table) for table in tables)),
@@ -129,12 +126,10 @@ def simulate(
     draw = np.random.default_rng(seed)
     count = len(found.names)
 
-    def drift() -> Array:
-        return draw.normal(0.0, 1.0, (runs, count)) * found.between_sittings
-
     def processes(number: int) -> Array:
         chosen = found.residuals[draw.integers(0, len(found.residuals), (runs, number))]
-        return chosen + drift()[:, None] - _slower(draw, scenario, chosen.shape)
+        drift = draw.normal(0.0, 1.0, (runs, count)) * found.between_sittings
+        return chosen + drift[:, None] - _slower(draw, scenario, chosen.shape)
 
     stored = processes(found.baseline_processes)
     delta, wanders = margins(np.moveaxis(stored, 1, -1))
@@ -202,25 +197,21 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
     `wanders` in the baseline is confirmed whatever the screen says."""
     settled = paired.settled(screens[:, 0], delta)
     flagged = wanders | (~settled & (np.abs(np.median(screens, axis=1)) > delta))
-    verdicts = [
-        dict.fromkeys(np.flatnonzero(row).tolist(), Verdict.INCONCLUSIVE) for row in flagged
-    ]
+    verdicts = np.full(flagged.shape, Verdict.PASS, dtype=object)
+    verdicts[flagged] = Verdict.INCONCLUSIVE
     used = np.zeros(len(screens))
     for count, share in paired.looks(paired.PAIRS).items():
-        open_runs = [n for n, of in enumerate(verdicts) if Verdict.INCONCLUSIVE in of.values()]
+        open_runs = np.flatnonzero((verdicts == Verdict.INCONCLUSIVE).any(axis=1))
         measured = np.moveaxis(pairs[open_runs, :count], 1, -1)
         estimates = paired.estimate(measured, delta[open_runs], share)
         used[open_runs] = count
         for row, run in enumerate(open_runs):
-            known = verdicts[run]
+            known = {n: verdicts[run, n] for n in np.flatnonzero(flagged[run]).tolist()}
             before = {n: each for n, each in known.items() if each is not Verdict.INCONCLUSIVE}
             found = {n: estimates.at(row, n) for n in known if n not in before}
             deltas = dict(enumerate(delta[run].tolist()))
-            known.update(paired.judge(found, deltas, share, before))
-    blocked, left = np.zeros_like(flagged), np.zeros_like(flagged)
-    for run, known in enumerate(verdicts):
-        for name, verdict in known.items():
-            blocked[run, name] = verdict is Verdict.REGRESSED
-            left[run, name] = verdict is Verdict.INCONCLUSIVE
+            for name, verdict in paired.judge(found, deltas, share, before).items():
+                verdicts[run, name] = verdict
     third = ~settled & ~paired.agree(screens[:, 0], screens[:, 1], delta)
-    return Judged(blocked, left, used, 1 + ~settled + third)
+    blocked, undecided = (verdicts == each for each in (Verdict.REGRESSED, Verdict.INCONCLUSIVE))
+    return Judged(blocked, undecided, used, 1 + ~settled + third)
