@@ -31,7 +31,7 @@ from tilegate_ci.report.charts.base import (
     label_of,
     layered,
     looks_of,
-    round_values,
+    on_log_scale,
     tip,
 )
 from tilegate_ci.report.figures import (
@@ -64,8 +64,8 @@ def staircase(ladder: Ladder, width: int) -> Chart:
     roofs = {FP32: statistics.median(peaks) if peaks else 0.0, SPLIT: split_roof}
     size = _size_choice({p["x"] for p in points})
     panels = [
-        _steps(title, names, [p for p in points if p["rung"] in names], roofs[title], width)
-        for title, names in _groups(ladder).items()
+        _steps(title, [each.name for each in group], points, roofs[title], width)
+        for title, group in _groups(ladder).items()
     ]
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}, {p['share'] or '-'}" for p in points]
     chart = alt.VConcatChart(vconcat=panels, spacing=12).add_params(size)
@@ -79,7 +79,8 @@ def staircase(ladder: Ladder, width: int) -> Chart:
 def _steps(
     title: str, names: Sequence[str], points: Sequence[dict[str, Any]], roof: float, width: int
 ) -> Layers:
-    """Bars, and two columns of numbers at their right."""
+    """Bars of some of the points, and two columns of numbers at their right."""
+    points = [point for point in points if point["rung"] in names]
     plot = width - 242
     top = 1.03 * max(roof, *(p["y"] for p in points))
     across = alt.X("y:Q", title=None).axis(format="~r", domain=False, tickCount=6)
@@ -133,21 +134,19 @@ def _panels(
 ) -> tuple[Chart, list[str]]:
     """Side by side where there is room, with one scale; and their data in words."""
     side_by_side, found = width >= 600, ladder.squares
-    groups = [
-        (title, _few([each for each in found if each.name in names], title == SPLIT), names)
-        for title, names in _groups(ladder).items()
-    ]
-    drawn = found if grey else [each for _, rungs, _ in groups for each in rungs]
+    groups = _groups(ladder)
+    few = {title: _few(group, title == SPLIT) for title, group in groups.items()}
+    drawn = found if grey else [each for rungs in few.values() for each in rungs]
     every = [value for each in drawn for value in values(each).values()]
     domain = (min(every) / 1.2, max(every) * 1.2)
     panel_width = width
     if side_by_side and len(groups) > 1:  # 262: axes, names at the ends of lines, and the gap
         panel_width = (width - 262) // 2 + LEFT + RIGHT
     panels, words = [], []
-    for title, rungs, names in groups:
-        points = _points(rungs, values)
+    for title, group in groups.items():
+        points = _points(few[title], values)
         words += [f"{p['rung']} at {p['x']}: {format(p['y'], y[2])}" for p in points]
-        others = [each for each in found if each.name in names and each not in rungs]
+        others = [each for each in group if each not in few[title]]
         behind = _points(others, values) if grey else ()
         panel = _lines(points, "M = N = K", y, found, panel_width, domain=domain, grey=behind)
         panels.append(panel.properties(title=_heading(title)))
@@ -235,8 +234,7 @@ def _lines(
     else:
         across = alt.X("x:N", title=None, sort=None).axis(grid=False, labelAngle=-40)
         across = across.scale(type="point", padding=0.1, domain=extents)
-    up = alt.Y("y:Q", title=y[0]).axis(format=y[1], domain=False, values=round_values(low, high))
-    up = up.scale(type="log", domain=[low, high], nice=False)
+    up = on_log_scale(alt.Y("y:Q", title=y[0]), low, high, format=y[1], domain=False)
     colour, shape, dash = looks_of(found)
     if colours is not None:
         scale = {"domain": list(colours), "range": list(colours.values())}
@@ -250,18 +248,16 @@ def _lines(
     faint = alt.OpacityValue(**alt.when(pointed).then(alt.value(1)).otherwise(alt.value(0.15)))
     at = ("x:Q", x_title, "") if x_title else ("x:N", "commit", "")
     shown = tip(("rung:N", "rung", ""), at, ("y:Q", y[0], y[2]))
-    drawn, named = alt.Chart(data_of(points)), alt.Chart(data_of(ends))
+    drawn, named, behind = (alt.Chart(data_of(rows)) for rows in (points, ends, grey))
     if choice is not None:
         shown += tip(("when:N", "of", ""))
-        drawn = drawn.transform_filter("datum.size == size")
-        named = named.transform_filter("datum.size == size")
-    behind = alt.Chart(data_of(grey)).mark_line(color=FAINT, strokeWidth=1.2)
-    if choice is not None:
-        behind = behind.transform_filter("datum.size == size")
-    if colours is None:  # where a reader can ask which one a line is
-        behind = behind.encode(tooltip=shown)
-    layers = [behind.encode(across, up, detail="rung:N")] if grey else []
-    layers += [
+        drawn, named, behind = (
+            chart.transform_filter("datum.size == size") for chart in (drawn, named, behind)
+        )
+    asked = {"tooltip": shown} if colours is None else {}  # which one of the grey lines it is
+    faded = behind.mark_line(color=FAINT, strokeWidth=1.2)
+    layers = [
+        *([faded.encode(across, up, detail="rung:N", **asked)] if grey else []),
         drawn.mark_line().encode(across, up, colour, dash, strokeWidth=bold, opacity=faint),
         drawn.mark_point(filled=True, size=45, opacity=1)
         .encode(across, up, colour, shape, opacity=faint, tooltip=shown)
@@ -277,14 +273,14 @@ def _lines(
     return chart.add_params(choice) if choice is not None else chart
 
 
-def _groups(ladder: Ladder) -> dict[str, list[str]]:
-    """Names of rungs in two groups, each with cuBLAS: in FP32, and with split operands if there are
+def _groups(ladder: Ladder) -> dict[str, list[Measured]]:
+    """The rungs in two groups, each with cuBLAS: in FP32, and with split operands if there are
     any."""
-    names = [each.name for each in ladder.squares if each.rows]
-    split = [name for name in names if name in ladder.splits]
-    yardstick = [name for name in names if name == YARDSTICK]
-    fp32 = {FP32: [name for name in names if name not in ladder.splits]}
-    return {**fp32, SPLIT: [*split, *yardstick]} if split else fp32
+    rungs = [each for each in ladder.squares if each.rows]
+    split = [each for each in rungs if each.name in ladder.splits]
+    fp32 = [each for each in rungs if each not in split]
+    yardstick = [each for each in fp32 if each.name == YARDSTICK]
+    return {FP32: fp32, SPLIT: [*split, *yardstick]} if split else {FP32: fp32}
 
 
 def _few(found: Sequence[Measured], every: bool) -> list[Measured]:
@@ -381,12 +377,8 @@ def roofline(ladder: Ladder, width: int) -> Chart:
             point[f"{key}_x"] = left * (right / left) ** (x / plot)
             point[f"{key}_y"] = top * (bottom / top) ** (y / height)
     across = alt.X("x:Q", title="FLOP of the product, 2·M·N·K, per byte of device memory")
-    across = across.axis(values=round_values(left, right), format="~r")
-    across = across.scale(type="log", domain=[left, right], nice=False)
-    up = alt.Y("y:Q", title="TFLOP/s").axis(
-        values=round_values(bottom, top), format="~r", domain=False
-    )
-    up = up.scale(type="log", domain=[bottom, top], nice=False)
+    across = on_log_scale(across, left, right, format="~r")
+    up = on_log_scale(alt.Y("y:Q", title="TFLOP/s"), bottom, top, format="~r", domain=False)
     shown = tip(("rung:N", "rung", ""), ("y:Q", "TFLOP/s", ".2f"), ("x:Q", "FLOP per byte", ".1f"))
     colour, shape, _ = looks_of(ladder.found)
     drawn = alt.Chart(data_of(points))
