@@ -5,11 +5,11 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError
@@ -52,14 +52,6 @@ class Source:
     @property
     def comparison(self) -> Comparison | None:
         return self.found if isinstance(self.found, Comparison) else None
-
-    @property
-    def fleet(self) -> Fleet | None:
-        return self.found if isinstance(self.found, Fleet) else None
-
-    @property
-    def error(self) -> str:
-        return self.found if isinstance(self.found, str) else ""
 
     @property
     def run(self) -> Run | None:
@@ -253,7 +245,6 @@ RATIO_NOTE = (
     "the median of these ratios, not the quotient of two medians."
 )
 
-T = TypeVar("T")
 _PLAIN = re.compile(r"(\w+)/(\d+)x(\d+)x(\d+)")
 
 
@@ -333,7 +324,8 @@ def split_roof_note(roof: float) -> str:
 
 
 def read_baseline(repository: Path) -> RunFile | None:
-    return _stored(repository / BASELINE, partial(load, role=Role.BASELINE))
+    path = repository / BASELINE
+    return load(path, Role.BASELINE) if path.exists() else None
 
 
 def read_results(repository: Path, what: str) -> RunFile | None:
@@ -341,15 +333,13 @@ def read_results(repository: Path, what: str) -> RunFile | None:
     on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems;
     "sustained", stages alone, for seconds; "variants", the other configurations of some rungs,
     beside the default ones in the same processes; "prepared", products with a prepared B."""
-    return _stored(repository / VARIANTS.with_name(f"nvidia-h200-{what}.json"), load)
+    path = repository / VARIANTS.with_name(f"nvidia-h200-{what}.json")
+    return load(path) if path.exists() else None
 
 
 def read_profile(repository: Path) -> ProfileFile | None:
-    return _stored(repository / PROFILE, partial(documents.load, ProfileFile))
-
-
-def _stored(path: Path, read: Callable[[Path], T]) -> T | None:
-    return read(path) if path.exists() else None
+    path = repository / PROFILE
+    return documents.load(ProfileFile, path) if path.exists() else None
 
 
 def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:

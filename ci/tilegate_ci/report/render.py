@@ -319,12 +319,12 @@ def headline(comparison: Comparison) -> str:
         found = [row for row in rows if row.verdict is verdict]
         if found:
             what = f"{len(found)} of {len(rows)} benchmarks {many if found[1:] else one}"
-            why = found[0].note if verdict is Verdict.ERROR else _slower(found[0])
+            why = found[0].note if verdict is Verdict.ERROR else slower(found[0])
             sentences.append(f"{what} ({first}: {found[0].name}, {why}).")
     timed = [row for row in rows if row.slowdown is not None]
     if not sentences and timed:
         worst = max(timed, key=lambda row: row.slowdown or 0.0)
-        return f"No benchmark is slower than its margin (worst: {worst.name}, {_slower(worst)})."
+        return f"No benchmark is slower than its margin (worst: {worst.name}, {slower(worst)})."
     if not sentences and rows and all(row.verdict is Verdict.IDENTICAL for row in rows):
         return f"Nothing had to be measured: {rows[0].note}."
     if not sentences and comparison.candidate.device.kind == "simt":
@@ -332,7 +332,7 @@ def headline(comparison: Comparison) -> str:
     return " ".join(sentences) or "No time was judged."
 
 
-def _slower(row: Row) -> str:
+def slower(row: Row) -> str:
     known = cells(row)
     bounds = f" ({known['interval']})" * bool(known["interval"])
     return f"{known['slow-down']}{bounds}, margin {known['margin']}"
