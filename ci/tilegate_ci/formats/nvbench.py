@@ -65,8 +65,8 @@ def read(text: str, path: str) -> TimedFile:
         for index, benchmark in enumerate(report.benchmarks or ())
         for at, state in enumerate(benchmark.states or ())
     ]
-    tags = sorted({tag for row in rows for tag in row.times if "/time/" in tag})
-    return TimedFile(_device(report, path), None, "summary", f"one of {', '.join(tags)}", rows)
+    tags = ", ".join(sorted({tag for row in rows for tag in row.times if "/time/" in tag}))
+    return TimedFile(_device(report, path), None, "summary", TIME, f"one of {tags}", rows)
 
 
 def _row(state: State, benchmark: str, place: Place) -> TimedRow:
