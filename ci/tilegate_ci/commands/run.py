@@ -25,12 +25,7 @@ FOREIGN_WORK = ".gate"
 INTERRUPTED = "completed processes are kept, run again to continue"
 
 TYPES = {"pairs": whole(MIN_PAIRS, MOST_PAIRS)}
-DEFAULTS = {
-    "pairs": PAIRS,
-    "seed": 1,
-    "min_time": MIN_TIME_S,
-    "waivers": str(waivers.WAIVERS),
-}
+DEFAULTS = {"pairs": PAIRS, "seed": 1, "min_time": MIN_TIME_S, "waivers": str(waivers.WAIVERS)}
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -27,17 +27,9 @@ from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
 from tilegate_ci.formats.run_file import Role, collect, load
 from tilegate_ci.formats.stages import Stage, newest_stages, stages_of
+from tilegate_ci.judge import confirm
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds
-from tilegate_ci.judge.confirm import (
-    Confirmed,
-    Pair,
-    is_canary,
-    judge_pairs,
-    moved_canaries,
-    throttled,
-    void_reason,
-    with_verdicts,
-)
+from tilegate_ci.judge.confirm import Confirmed, Pair, throttled, with_verdicts
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import same_rungs
@@ -290,9 +282,9 @@ class PairedRun:
             for place, side in enumerate(order):
                 left = 2 * max(0, wanted - len(found)) - 1 - place
                 pair[side.role] = self.process(f"pair-{number}-{side.role}", side, names, left)
-            reasons = {void_reason(process.conditions) for process in pair.values()} - {None}
-            if reasons:
-                message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
+            reasons = {confirm.void_reason(process.conditions) for process in pair.values()}
+            if any(reasons):
+                message(f"pair {number} is void: {', '.join(sorted(filter(None, reasons)))}")
                 continue
             found.append((pair["base"], pair["head"]))
             verdict = judge(found)
@@ -376,7 +368,8 @@ class ForeignRun(PairedRun):
             for name in names
         }
         controls = [n for n in yardsticks_in(processes[0]) if n in names] if processes else []
-        return judge_pairs(pairs, names, (), deltas, self.job.options.pairs, controls=controls)
+        wanted = self.job.options.pairs
+        return confirm.judge_pairs(pairs, names, (), deltas, wanted, controls=controls)
 
 
 class GateRun(PairedRun):
@@ -483,7 +476,7 @@ class GateRun(PairedRun):
         for number in range(1, SPARES + 2):
             key = f"{step}-{number}"
             tried.append(self.process(key, self.job.head, names, project=project))
-            reason = void_reason(tried[-1].conditions)
+            reason = confirm.void_reason(tried[-1].conditions)
             if not reason:
                 return tried[0], tried[-1]
             message(f"{key} is void: {reason}")
@@ -530,7 +523,7 @@ class GateRun(PairedRun):
                 found = self.baseline(pairs[0][1].device, names)
                 rows = found.benchmarks if found else {}
             deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
-            return judge_pairs(pairs, names, same, deltas, wanted, screened_on)
+            return confirm.judge_pairs(pairs, names, same, deltas, wanted, screened_on)
 
         found, pairs = self.pairs(names, judged)
         marked = {name for name in rows if rows[name].key}
@@ -571,37 +564,36 @@ def places_of(baselines: Path) -> int:
 def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> list[str]:
     """What looks slower or faster, what the baseline lacks although `base` can run it, and what it
     says little of, because it drifted."""
-    of_verdict = {
-        verdict: [row.name for row in screening.rows if row.verdict is verdict]
-        for verdict in Verdict
-    }
+    found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for row in screening.rows:
+        found[row.verdict].append(row.name)
+    # Of those in head's suite only there is nothing to compare.
+    lacking = [name for name in found[Verdict.NEW] if name in base]
+    drifting = [
+        name
+        for name, row in stored.benchmarks.items()
+        if name in found[Verdict.PASS] and not confirm.is_canary(name) and row.drifts(row.decisive)
+    ]
     drifted = "drifted when the baseline was recorded"
-    reasons = {
-        ("looks slower", "look slower"): of_verdict[Verdict.REGRESSED],
-        ("looks faster", "look faster"): of_verdict[Verdict.IMPROVED],
-        # Of those in head's suite only there is nothing to compare.
-        ("is not in the baseline", "are not in the baseline"): [
-            name for name in of_verdict[Verdict.NEW] if name in base
-        ],
-        (drifted, drifted): [
-            name
-            for name, row in stored.benchmarks.items()
-            if name in of_verdict[Verdict.PASS] and not is_canary(name) and row.drifts(row.decisive)
-        ],
-    }
-    for (one, many), names in reasons.items():
+    reasons = (
+        ("looks slower", "look slower", found[Verdict.REGRESSED]),
+        ("looks faster", "look faster", found[Verdict.IMPROVED]),
+        ("is not in the baseline", "are not in the baseline", lacking),
+        (drifted, drifted, drifting),
+    )
+    for one, many, names in reasons:
         what = (
             f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
         )
         if names:
             message(f"{len(names)} {what} in pairs: {', '.join(names)}")
-    return [name for names in reasons.values() for name in names]
+    return [name for *_, names in reasons for name in names]
 
 
 def incomparable(screening: Comparison) -> Comparison | None:
     """The screening of a session that cannot be judged, with nothing red in it; None of one that
     can."""
-    reasons = (*screening.differences, *moved_canaries(screening))
+    reasons = (*screening.differences, *confirm.moved_canaries(screening))
     rows = (
         replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in FLAGGED else row
         for row in screening.rows
