@@ -24,7 +24,6 @@ from tilegate_ci.judge.paired import estimate
 from tilegate_ci.judge.verdict_file import Fleet
 from tilegate_ci.model import (
     GFLOPS,
-    OTHER,
     OWN_RATIO,
     PER_SECOND,
     RATIO,
@@ -360,17 +359,6 @@ def share(row: Benchmark | None) -> float | None:
     """Speed as a share of cuBLAS, or of the project's yardstick, in the same processes: 1.0 is as
     fast."""
     return None if row is None else row.summary.get(RATIO, row.summary.get(OWN_RATIO))
-
-
-def speed(row: Benchmark) -> str:
-    """GFLOPS, or the time of another project's benchmark."""
-    found = row.summary
-    return f"{found[GFLOPS]:.6g}" if GFLOPS in found else duration(1 / found[PER_SECOND])
-
-
-def speed_names(device: Device) -> tuple[str, str]:
-    """What `speed` and `share` are of, in words."""
-    return ("time", "of the yardstick") if device.kind == OTHER else ("GFLOPS", "of cuBLAS")
 
 
 def gflops(row: Benchmark | None) -> str:
