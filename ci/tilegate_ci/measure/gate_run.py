@@ -159,7 +159,7 @@ def judged_again(job: Job, stored: RunFile, screening: Comparison) -> Comparison
     build(job.project, job.base)
     with Steps() as steps:
         run = GateRun(job, steps)
-        return run.finished(run.screened(stored, screening, run.identical()))
+        return run.finished(run.screened(stored, screening))
 
 
 def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparison:
@@ -396,24 +396,29 @@ class GateRun(PairedRun):
             raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
         self.names = [name for name in self.head if name in self.base]
         self.canaries = [name for name in CANARIES if name in self.names]
+        # The benchmarks of both suites whose rung has the same machine code.
+        self.same: list[str] = []
+        if job.options.identity:
+            rungs = {rung_of(name) for name in self.names}
+            same = same_rungs(job.base.build, job.head.build, rungs)
+            self.same = [n for n in self.names if rung_of(n) in same and n not in CANARIES]
 
     def judged(self) -> Comparison:
-        job, same = self.job, self.identical()
         judged = [n for n in self.names if n not in self.canaries]
-        changed = [n for n in judged if n not in same]
-        measured = [n for n in self.names if n not in same[CONTROLS:]]
+        changed = [n for n in judged if n not in self.same]
+        measured = [n for n in self.names if n not in self.same[CONTROLS:]]
         if not changed:
-            found = unmeasured(job, SAME_CODE, self.names)
-        elif job.options.screened and len(changed) > MOST_IN_PAIRS * len(judged):
-            found = self._screened(measured, same)
+            found = unmeasured(self.job, SAME_CODE, self.names)
+        elif self.job.options.screened and len(changed) > MOST_IN_PAIRS * len(judged):
+            found = self._screened(measured)
         else:
-            found = self.in_pairs(measured, same)
-        return self.completed(found, same)
+            found = self.in_pairs(measured)
+        return self.completed(found)
 
-    def completed(self, found: Comparison, same: Sequence[str]) -> Comparison:
+    def completed(self, found: Comparison) -> Comparison:
         """With a row for all that was not measured: what is identical, and what only one of the
         suites has. What is new is measured once, so that a rung that joins is seen to run."""
-        known = {row.name for row in found.rows}
+        known, same = {row.name for row in found.rows}, self.same
         rows = [Row(n, Verdict.IDENTICAL, SAME_CODE, "", False) for n in same if n not in known]
         new = [name for name in self.head if name not in self.base and name not in known]
         if new:
@@ -428,15 +433,7 @@ class GateRun(PairedRun):
         warnings = (*found.warnings, *[NO_NVML] * self.without_nvml)
         return self.finished(replace(found, rows=(*found.rows, *rows), warnings=warnings))
 
-    def identical(self) -> list[str]:
-        """The benchmarks of both suites whose rung has the same machine code."""
-        if not self.job.options.identity:
-            return []
-        rungs = {rung_of(name) for name in self.names}
-        same = same_rungs(self.job.base.build, self.job.head.build, rungs)
-        return [name for name in self.names if rung_of(name) in same and name not in CANARIES]
-
-    def _screened(self, names: list[str], same: Sequence[str]) -> Comparison:
+    def _screened(self, names: list[str]) -> Comparison:
         """A process of the head compared with the baseline; what that leaves open up to twice
         more."""
         job = self.job
@@ -458,12 +455,12 @@ class GateRun(PairedRun):
             stored = self.baseline(found.device, names)
             if stored is None:
                 message(f"no baseline for {found.device.name}: everything is measured in pairs")
-                return self.in_pairs([n for n in names if n in self.base], same)
+                return self.in_pairs([n for n in names if n in self.base])
             candidate = self.saved(processes, job.head, "candidate")
             screening = compare(stored, candidate)
             left = [] if screening.differences else self._unsettled(screening, candidate)
             if not left:
-                return incomparable(screening) or self.screened(stored, screening, same)
+                return incomparable(screening) or self.screened(stored, screening)
             step = f"again-{len(processes)}"
             message(f"{len(left)} of {len(names)} benchmarks need another process")
 
@@ -492,41 +489,42 @@ class GateRun(PairedRun):
                     names.append(row.name)
         return sorted({*names, *self.canaries}) if names else []
 
-    def screened(self, stored: RunFile, screening: Comparison, same: Sequence[str]) -> Comparison:
+    def screened(self, stored: RunFile, screening: Comparison) -> Comparison:
         """The verdict on a screening: what it flags is measured in pairs."""
-        flagged = [n for n in flagged_by(screening, stored, self.base) if n not in same]
-        found = Confirmed(dict.fromkeys(same, Verdict.IDENTICAL))
+        flagged = [n for n in flagged_by(screening, stored, self.base) if n not in self.same]
+        found = Confirmed(dict.fromkeys(self.same, Verdict.IDENTICAL))
         if flagged:
-            measured = sorted({*flagged, *same[:CONTROLS], *self.canaries})
-            confirmed, _ = self._confirmed(measured, same, stored)
-            verdicts = {**found.verdicts, **confirmed.verdicts}
-            found = replace(confirmed, verdicts=verdicts)
+            measured = {*flagged, *self.same[:CONTROLS], *self.canaries}
+            confirmed, _ = self._confirmed(measured, stored)
+            found = replace(confirmed, verdicts={**found.verdicts, **confirmed.verdicts})
         return with_verdicts(screening, found)
 
-    def in_pairs(self, names: Sequence[str], same: Sequence[str]) -> Comparison:
+    def in_pairs(self, names: Sequence[str]) -> Comparison:
         """Without a screen; what is identical among them serves as a control."""
-        found, pairs = self._confirmed(sorted({*names, *self.canaries}), same, None)
+        found, pairs = self._confirmed({*names, *self.canaries})
         if not pairs:
             shown = self.process("pair-1-head", self.job.head, sorted({*names}))
             return self._throttled(shown, *found.reasons)
         return self.of_pairs(pairs, found)
 
     def _confirmed(
-        self, names: list[str], same: Sequence[str], stored: RunFile | None
+        self, benchmarks: set[str], screened_by: RunFile | None = None
     ) -> tuple[Confirmed, list[Pair]]:
-        wanted, screened_on = self.job.options.pairs, stored.device if stored else None
-        rows = stored.benchmarks if stored else {}
+        """What pairs say of the benchmarks, by the margins of the baseline that screened them, or
+        else of that of the device that the pairs were measured on."""
+        names, stored, wanted = sorted(benchmarks), screened_by, self.job.options.pairs
 
         def judged(pairs: Sequence[Pair]) -> Confirmed:
-            nonlocal rows
-            if stored is None and pairs:
-                found = self.baseline(pairs[0][1].device, names)
-                rows = found.benchmarks if found else {}
+            nonlocal stored
+            if screened_by is None and pairs:
+                stored = self.baseline(pairs[0][1].device, names)
+            rows = stored.benchmarks if stored else {}
             deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
-            return confirm.judge_pairs(pairs, names, same, deltas, wanted, screened_on)
+            device = screened_by.device if screened_by else None
+            return confirm.judge_pairs(pairs, names, self.same, deltas, wanted, device)
 
         found, pairs = self.pairs(names, judged)
-        marked = {name for name in rows if rows[name].key}
+        marked = {name for name, row in stored.benchmarks.items() if row.key} if stored else set()
         return replace(found, keys=keys(self.head) | marked), pairs
 
     def baseline(self, device: Device, names: Container[str]) -> RunFile | None:
