@@ -34,13 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     # The default file of waivers holds this repository's own.
     none = isinstance(project, Foreign) and arguments.waivers == str(waivers.WAIVERS)
     accepted = [] if none else waivers.load(Path(arguments.waivers), date.today())
-    options = Options(
-        arguments.filter or "",
-        arguments.pairs,
-        arguments.seed,
-        not arguments.no_screen,
-        not arguments.no_identity,
-    )
+    screened, identity = not arguments.no_screen, not arguments.no_identity
+    pattern = arguments.filter or ""
+    options = Options(pattern, arguments.pairs, arguments.seed, screened, identity)
     out = Path(arguments.out).resolve() if arguments.out else None
     head = arguments.head or str(project.repository)
     job = prepare(project, arguments.base, head, out, options)
