@@ -10,6 +10,7 @@ import altair as alt
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import GFLOPS
+from tilegate_ci.report import figures
 from tilegate_ci.report.charts.base import (
     ACCENT,
     AXIS,
@@ -34,14 +35,7 @@ from tilegate_ci.report.charts.base import (
     on_log_scale,
     tip,
 )
-from tilegate_ci.report.figures import (
-    RATIO_NOTE,
-    SHARE_SIZE,
-    Ladder,
-    Measured,
-    measured,
-    split_roof_note,
-)
+from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Ladder, Measured
 
 FP32, SPLIT = "FP32 arithmetic", "Operands split for tensor cores"
 _TFLOPS = ("TFLOP/s", "~r", ".2f")
@@ -71,7 +65,7 @@ def staircase(ladder: Ladder, width: int) -> Chart:
     chart = alt.VConcatChart(vconcat=panels, spacing=12).add_params(size)
     lines = "Dashed: cuBLAS. Roofs: the FFMA peak that bench measures"
     if split_roof:
-        lines += f"; {split_roof_note(split_roof)}"
+        lines += f"; {figures.split_roof_note(split_roof)}"
     title = alt.expr("'TFLOP/s at ' + size + '³'")
     return finished(chart, width, title, [f"{lines}.", ladder.note], words)
 
@@ -172,7 +166,7 @@ def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int
     """Share of cuBLAS over the commits of the baseline, and last in the present run: of the rungs
     that the other charts show, the others in grey."""
     found = ladder.squares
-    past = [(v.commit[:7], v.date, measured(v.run, (), others=True)) for v in versions]
+    past = [(v.commit[:7], v.date, figures.measured(v.run, (), others=True)) for v in versions]
     runs = [
         (name, when, {rung.name: rung.shares() for rung in rungs})
         for name, when, rungs in [*past, ("this run", commit[:7], found)]
@@ -403,5 +397,5 @@ def roofline(ladder: Ladder, width: int) -> Chart:
     words += [f"{p['rung']}: {p['y']:.2f} at {p['x']:.1f} FLOP per byte" for p in points]
     notes = [f"Device memory: {bandwidth:.2f} TB/s, counted in {profile.path}.", ladder.note]
     if split_roof:
-        notes.insert(0, f"Tensor cores: {split_roof_note(split_roof)}.")
+        notes.insert(0, f"Tensor cores: {figures.split_roof_note(split_roof)}.")
     return finished(chart, width, f"Roofline at {profile.size}³", notes, words)
