@@ -142,7 +142,7 @@ def _panels(
         words += [f"{p['rung']} at {p['x']}: {format(p['y'], y[2])}" for p in points]
         others = [each for each in group if each not in few[title]]
         behind = _points(others, values) if grey else ()
-        panel = _lines(points, "M = N = K", y, found, panel_width, domain=domain, grey=behind)
+        panel = _lines(points, y, found, panel_width, domain=domain, grey=behind)
         panels.append(panel.properties(title=_heading(title)))
     if side_by_side:
         return alt.HConcatChart(hconcat=panels), words
@@ -157,7 +157,7 @@ def one_rung(ladder: Ladder, name: str, before: str | None, width: int) -> Chart
     for point in shown:
         point["label"] = f"{label_of(point['rung'])} {_three_digits(point['y'])}"
     grey = [p for p in points if p["rung"] not in keen]
-    chart = _lines(shown, "M = N = K", _TFLOPS, ladder.squares, width, colours=keen, grey=grey)
+    chart = _lines(shown, _TFLOPS, ladder.squares, width, colours=keen, grey=grey)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in shown]
     return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [ladder.note], words)
 
@@ -184,7 +184,7 @@ def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int
     few = {each.name for each in _few(fp32, False)} | {*ladder.splits}
     shown = [p for p in points if p["rung"] in few]
     grey = [p for p in points if p["rung"] not in few]
-    chart = _lines(shown, None, _SHARE, found, width, choice, grey=grey)
+    chart = _lines(shown, _SHARE, found, width, choice, grey=grey)
     words = [f"{p['rung']} at {p['size']}, {p['x']}: {p['y']:.1%}" for p in points]
     title = alt.expr("'Share of cuBLAS at ' + size + '³ by commit'")
     return finished(chart, width, title, [RATIO_NOTE], words)
@@ -192,7 +192,6 @@ def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int
 
 def _lines(
     points: list[dict[str, Any]],
-    x_title: str | None,
     y: tuple[str, str, str],
     found: Sequence[Measured],
     width: int,
@@ -201,8 +200,8 @@ def _lines(
     colours: Mapping[str, str] | None = None,
     grey: Sequence[dict[str, Any]] = (),
 ) -> Layers:
-    """A line per rung with its name at the end, over a scale of log2 where x has a title, else one
-    of names. `points` have rung, x, y, and with a choice of sizes a size; `y` is the axis's title,
+    """A line per rung with its name at the end: over sizes, or of a size that can be chosen over
+    commits. `points` have rung, x, y, and with a choice of sizes a size; `y` is the axis's title,
     its format and that of the tooltip, `domain` its ends. `colours` replaces those of the ladder.
     `grey` has the points of lines in the background."""
     points.sort(key=lambda point: point["rung"] != YARDSTICK)  # the others are drawn over it
@@ -218,16 +217,20 @@ def _lines(
         for point, place in zip(last.values(), places):
             ends.append({"label": label_of(point["rung"]), **point, "at": math.exp(place)})
     extents = list(dict.fromkeys(point["x"] for point in [*points, *grey]))
-    if x_title is not None:
+    drawn, named, behind = (alt.Chart(data_of(rows)) for rows in (points, ends, grey))
+    told = [("rung:N", "rung", ""), ("x:Q", "M = N = K", ""), ("y:Q", y[0], y[2])]
+    if choice is None:
         extents.sort()
-        across = alt.X("x:Q", title=x_title).axis(
-            values=extents, format="d", grid=False, labelFlush=False
-        )
+        across = alt.X("x:Q", title="M = N = K")
+        across = across.axis(values=extents, format="d", grid=False, labelFlush=False)
         ends_at = [extents[0], extents[-1] if len(extents) > 1 else 2 * extents[0]]
         across = across.scale(type="log", base=2, domain=ends_at, nice=False)
     else:
         across = alt.X("x:N", title=None, sort=None).axis(grid=False, labelAngle=-40)
         across = across.scale(type="point", padding=0.1, domain=extents)
+        told = [told[0], ("x:N", "commit", ""), told[2], ("when:N", "of", "")]
+        of_size = [chart.transform_filter("datum.size == size") for chart in (drawn, named, behind)]
+        drawn, named, behind = of_size
     up = on_log_scale(alt.Y("y:Q", title=y[0]), low, high, format=y[1], domain=False)
     colour, shape, dash = looks_of(found)
     if colours is not None:
@@ -240,14 +243,7 @@ def _lines(
         name=f"pointed{len(points)}", fields=["rung"], on="pointerover", clear="pointerout"
     )
     faint = alt.OpacityValue(**alt.when(pointed).then(alt.value(1)).otherwise(alt.value(0.15)))
-    at = ("x:Q", x_title, "") if x_title else ("x:N", "commit", "")
-    shown = tip(("rung:N", "rung", ""), at, ("y:Q", y[0], y[2]))
-    drawn, named, behind = (alt.Chart(data_of(rows)) for rows in (points, ends, grey))
-    if choice is not None:
-        shown += tip(("when:N", "of", ""))
-        drawn, named, behind = (
-            chart.transform_filter("datum.size == size") for chart in (drawn, named, behind)
-        )
+    shown = tip(*told)
     asked = {"tooltip": shown} if colours is None else {}  # which one of the grey lines it is
     faded = behind.mark_line(color=FAINT, strokeWidth=1.2)
     layers = [
