@@ -130,20 +130,18 @@ def prepare(project: Project, base: str, head: str, out: Path | None, options: O
 def judged(job: Job) -> Comparison:
     """Builds, compares, measures what differs, and judges. One command measures at a time in a
     checkout, or both would disturb each other."""
+    ours = isinstance(job.project, Tilegate)
     if job.options.identity and job.base.digest == job.head.digest:
         # As far as any build lists the rungs: none was built for this run.
-        ours = isinstance(job.project, Tilegate)
         stages = newest_stages(job.head.source) if ours else []
         return unmeasured(job, SAME_SOURCES, gated(job, job.head, stages) if stages else [])
-    build_folder = (
-        job.project.work.parent if isinstance(job.project, Tilegate) else job.project.work
-    )
+    build_folder = job.project.work.parent if ours else job.project.work
     job.project.ready()
     make_folder(build_folder)
     with locked(build_folder), Steps() as steps:
         for side in (job.base, job.head):
             build(job.project, side)
-        run = GateRun(job, steps) if isinstance(job.project, Tilegate) else ForeignRun(job, steps)
+        run = GateRun(job, steps) if ours else ForeignRun(job, steps)
         return run.judged()
 
 
@@ -344,15 +342,11 @@ class ForeignRun(PairedRun):
             raise GateError(throttled("no pairs"))
         comparison = self.finished(self.of_pairs(pairs, found))
         yardsticks, last = yardsticks_in(pairs[0][1]), pairs[0][1]
-        base = comparison.baseline.benchmarks
-        rows = [
-            replace(
-                row,
-                note=CONTROL if row.name in yardsticks else row.note,
-                margin_s=project.margin.absolute(seconds(row.name, base.get(row.name))),
-            )
-            for row in comparison.rows
-        ]
+        base, rows = comparison.baseline.benchmarks, []
+        for row in comparison.rows:
+            note = CONTROL if row.name in yardsticks else row.note
+            absolute = project.margin.absolute(seconds(row.name, base.get(row.name)))
+            rows.append(replace(row, note=note, margin_s=absolute))
         warnings = (f"{name} was skipped: {reason}" for name, reason in last.skipped.items())
         return replace(comparison, rows=tuple(rows), warnings=(*comparison.warnings, *warnings))
 
@@ -361,12 +355,11 @@ class ForeignRun(PairedRun):
         processes = [process for pair in pairs for process in pair]
         every = processes[0].readings if processes else ()
         names = [n for n in every if all(n in p.readings for p in processes)]
-        deltas = {
-            name: margin.delta(
-                statistics.median(1 / (base.readings[name].per_second or 1) for base, _ in pairs)
-            )
-            for name in names
+        bases = [base.readings for base, _ in pairs]
+        times = {
+            n: statistics.median(1 / (base[n].per_second or 1) for base in bases) for n in names
         }
+        deltas = {name: margin.delta(seconds) for name, seconds in times.items()}
         controls = [n for n in yardsticks_in(processes[0]) if n in names] if processes else []
         wanted = self.job.options.pairs
         return confirm.judge_pairs(pairs, names, (), deltas, wanted, controls=controls)

@@ -146,15 +146,9 @@ class Launcher:
     replays: bool = False
 
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
-        command = [
-            str(binary),
-            *options_of(names),
-            f"--benchmark_min_time={self.min_time_s:g}",
-            f"--seed={self.seed}",
-            f"--placements={self.placements}",
-        ]
-        if self.configurations:
-            command.append(f"--configurations={self.configurations}")
+        command = [str(binary), *options_of(names), f"--benchmark_min_time={self.min_time_s:g}"]
+        command += [f"--seed={self.seed}", f"--placements={self.placements}"]
+        command += [f"--configurations={self.configurations}"] * bool(self.configurations)
         return [*command, f"--plant={plant}"] if plant else command
 
     def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Process:
