@@ -67,14 +67,8 @@ def _protocol(processes: Sequence[Process]) -> Protocol:
 
 
 def _row(readings: Sequence[Reading]) -> RunRow:
-    series = {
-        metric: [rounded(reading.summary[metric]) for reading in readings]
-        for metric in readings[0].summary
-    }
-    medians = {
-        metric: rounded(statistics.median(reading.summary[metric] for reading in readings))
-        for metric in series
-    }
+    series = {m: [reading.summary[m] for reading in readings] for m in readings[0].summary}
+    medians = {metric: rounded(statistics.median(values)) for metric, values in series.items()}
     placement = [r.placement_pct for r in readings if r.placement_pct is not None]
     return RunRow(
         **medians,  # type: ignore[arg-type]
@@ -82,7 +76,7 @@ def _row(readings: Sequence[Reading]) -> RunRow:
         placement_pct=rounded(statistics.median(placement)) if placement else None,
         unchecked=any(reading.unchecked for reading in readings),
         verified=all(reading.verified for reading in readings),
-        per_process={m: values for m, values in series.items() if m in DECISIVE},
+        per_process={m: [*map(rounded, series[m])] for m in series if m in DECISIVE},
     )
 
 

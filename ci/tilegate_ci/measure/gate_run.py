@@ -359,7 +359,7 @@ class ForeignRun(PairedRun):
         times = {
             n: statistics.median(1 / (base[n].per_second or 1) for base in bases) for n in names
         }
-        deltas = {name: margin.delta(seconds) for name, seconds in times.items()}
+        deltas = {name: margin.delta(base_s) for name, base_s in times.items()}
         controls = [n for n in yardsticks_in(processes[0]) if n in names] if processes else []
         wanted = self.job.options.pairs
         return confirm.judge_pairs(pairs, names, (), deltas, wanted, controls=controls)

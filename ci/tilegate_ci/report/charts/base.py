@@ -152,15 +152,14 @@ Layers: TypeAlias = alt.LayerChart
 Chart: TypeAlias = alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 
 
-def looks_of(found: Sequence[Measured]) -> tuple[Any, Any, Any]:
+def looks_of(found: Sequence[Measured]) -> tuple[Any, ...]:
     """What sets a rung apart, the same in every chart: colour, shape, dash."""
     each = looks([rung.name for rung in found])
     kinds: tuple[Any, ...] = (alt.Color, alt.Shape, alt.StrokeDash)
-    colour, shape, dash = (
+    return tuple(
         kind("rung:N", legend=None).scale(domain=list(each), range=list(parts))
         for kind, parts in zip(kinds, zip(*each.values()))
     )
-    return colour, shape, dash
 
 
 def label_of(name: str) -> str:
@@ -177,9 +176,7 @@ def layered(*layers: alt.Chart) -> Layers:
 
 
 def data_of(rows: Sequence[Point]) -> alt.InlineData:
-    return alt.InlineData(
-        values=tuple(map(dict, rows))
-    )  # which Altair does not copy, unlike a list
+    return alt.InlineData(values=tuple(map(dict, rows)))  # Altair copies a list, but no tuple
 
 
 def finished(
