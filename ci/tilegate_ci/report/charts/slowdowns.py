@@ -83,9 +83,9 @@ def forest(
     up = alt.Y("place:O", axis=None).scale(domain=list(range(len(lines))), padding=0)
     kinds = [kind for kind in _LOOKS if any(line["verdict"] == kind for line in lines)]
     legend = alt.Legend(columns=3 if narrow else len(kinds))
-    colours, shapes = zip(*(_LOOKS[kind] for kind in kinds))
-    colour = alt.Color("verdict:N", legend=legend).scale(domain=kinds, range=list(colours))
-    shape = alt.Shape("verdict:N", legend=legend).scale(domain=kinds, range=list(shapes))
+    colours, shapes = ([_LOOKS[kind][at] for kind in kinds] for at in (0, 1))
+    colour = alt.Color("verdict:N", legend=legend).scale(domain=kinds, range=colours)
+    shape = alt.Shape("verdict:N", legend=legend).scale(domain=kinds, range=shapes)
     shown = tip(
         *(("label:N", "benchmark", ""), ("verdict:N", "verdict", ""), ("pairs:Q", "pairs", "")),
         *(("slow:Q", "slow-down", "+.2%"), ("low:Q", "lower", "+.2%"), ("high:Q", "upper", "+.2%")),
