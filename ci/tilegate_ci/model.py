@@ -32,14 +32,9 @@ from tilegate_ci.core.documents import (
 )
 from tilegate_ci.core.names import canonical_name
 
-
-def _repository() -> Path:
-    """The checkout that this file is in; of a package that pip installed, the current folder."""
-    folder = Path(__file__).resolve().parents[2]
-    return folder if (folder / "ci" / "gate").exists() else Path.cwd()
-
-
-REPOSITORY = _repository()
+# The checkout that this file is in; of a package that pip installed, the current folder.
+_CHECKOUT = Path(__file__).resolve().parents[2]
+REPOSITORY = _CHECKOUT if (_CHECKOUT / "ci" / "gate").exists() else Path.cwd()
 T = TypeVar("T")
 
 # Metrics of a benchmark, each a median over processes. Higher is faster in every one.

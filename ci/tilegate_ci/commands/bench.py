@@ -14,14 +14,7 @@ from tilegate_ci.commands.arguments import commit_of
 from tilegate_ci.commands.compare import show
 from tilegate_ci.commands.run import WORK
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import (
-    GateError,
-    locked,
-    make_folder,
-    message,
-    read_text,
-    write_text,
-)
+from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text, write_text
 from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
 from tilegate_ci.formats import run_file
@@ -31,12 +24,7 @@ from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
 from tilegate_ci.measure import conditions, gate_run
 from tilegate_ci.measure.gate_run import Options, part_of, places_of
-from tilegate_ci.measure.launcher import (
-    MIN_TIME_S,
-    launch,
-    options_of,
-    read_suite,
-)
+from tilegate_ci.measure.launcher import MIN_TIME_S, launch, options_of, read_suite
 from tilegate_ci.measure.projects import Tilegate, build_preset
 from tilegate_ci.model import REPOSITORY, RunFile, Session, baseline_path
 from tilegate_ci.report.figures import load_sources

@@ -23,17 +23,16 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments.files, {f"--{name}": path for name, path in outputs.items()})
     if arguments.json and not arguments.merge:
         raise GateError("--json writes a merged verdict: give --merge too")
-    fleet = verdict_file.merged(arguments.files) if arguments.merge else None
-    if fleet is None:
-        sources = [source for path in arguments.files for source in load_sources(path)]
-    else:
+    if arguments.merge:
+        fleet = verdict_file.merged(arguments.files)
         sources = of_fleet(fleet)
-    write(sources, arguments.repository.resolve(), outputs)
-    if fleet is not None and arguments.json:
-        write_text(Path(arguments.json), documents.to_text(fleet))
-    if fleet is not None:
+        write(sources, arguments.repository.resolve(), outputs)
+        if arguments.json:
+            write_text(Path(arguments.json), documents.to_text(fleet))
         sys.stdout.write(_console(sources[0]))
         return fleet.exit_code
+    sources = [source for path in arguments.files for source in load_sources(path)]
+    write(sources, arguments.repository.resolve(), outputs)
     if not outputs:
         sys.stdout.write("\n".join(_console(source) for source in sources))
     return 0

@@ -25,12 +25,7 @@ FOREIGN_WORK = ".gate"
 INTERRUPTED = "completed processes are kept, run again to continue"
 
 TYPES = {"pairs": whole(MIN_PAIRS, MOST_PAIRS)}
-DEFAULTS = {
-    "pairs": PAIRS,
-    "seed": 1,
-    "min_time": MIN_TIME_S,
-    "waivers": str(waivers.WAIVERS),
-}
+DEFAULTS = {"pairs": PAIRS, "seed": 1, "min_time": MIN_TIME_S, "waivers": str(waivers.WAIVERS)}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,13 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     # The default file of waivers holds this repository's own.
     none = isinstance(project, Foreign) and arguments.waivers == str(waivers.WAIVERS)
     accepted = [] if none else waivers.load(Path(arguments.waivers), date.today())
-    options = Options(
-        arguments.filter or "",
-        arguments.pairs,
-        arguments.seed,
-        not arguments.no_screen,
-        not arguments.no_identity,
-    )
+    screened, identity = not arguments.no_screen, not arguments.no_identity
+    pattern = arguments.filter or ""
+    options = Options(pattern, arguments.pairs, arguments.seed, screened, identity)
     out = Path(arguments.out).resolve() if arguments.out else None
     head = arguments.head or str(project.repository)
     job = prepare(project, arguments.base, head, out, options)
@@ -62,19 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
 def advice(found: Comparison, pairs: int) -> str:
     """What to try where the pairs did not decide."""
     undecided = [row for row in found.rows if row.verdict is Verdict.INCONCLUSIVE and row.pairs]
-    needed = max(
-        (
-            pairs_needed([math.log1p(value) for value in row.pairs], row.delta or MIN_DELTA)
-            for row in undecided
-        ),
-        default=0,
-    )
+    each = [pairs_needed([*map(math.log1p, r.pairs)], r.delta or MIN_DELTA) for r in undecided]
+    needed = max(each, default=0)
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     busy = f"the load is {load:.1f} on {cores} cores"
+    more = f"about {needed} pairs would decide: --pairs {needed}"
     if needed >= MOST_PAIRS:
         more = "no number of pairs would decide"
-    else:
-        more = f"about {needed} pairs would decide: --pairs {needed}"
     other = found.candidate.device.kind == OTHER
     longer = "--time cpu_time, or a --yardstick" if other else "a longer --min-time"
     return f"inconclusive after {pairs} pairs; {more}; {busy}; or try a quiet machine, {longer}"
@@ -84,14 +69,10 @@ def project_of(arguments: argparse.Namespace, work: str | None = None) -> Projec
     """This repository, or with --run the project of the current folder."""
     min_time = getattr(arguments, "min_time", MIN_TIME_S)
     if arguments.run is None:
-        given = [
-            name
-            for name in ("time", "yardstick", "verified", "build", "margin", "margin_abs")
-            if getattr(arguments, name)
-        ]
-        if given:
-            option = given[0].replace("_", "-")
-            raise GateError(f"--{option} is for another project's benchmarks: give --run CMD too")
+        for name in ("time", "yardstick", "verified", "build", "margin", "margin_abs"):
+            if getattr(arguments, name):
+                option = f"--{name.replace('_', '-')}"
+                raise GateError(f"{option} is for another project's benchmarks: give --run CMD too")
         if not (REPOSITORY / "bench" / "gate.csv").exists():
             raise GateError(
                 f"{REPOSITORY}: no checkout of Tilegate; for any project give --run CMD"

@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -30,26 +30,18 @@ def printable(line: str) -> str:
     return "".join(shown).replace("##[", "# #[")  # how older runners begin a command
 
 
-class Steps:
+class Steps(Progress):
     """Progress of long work: a line per step, and a bar on a terminal."""
 
     def __init__(self) -> None:
         console = Console(stderr=True)
-        self._progress = Progress(console=console, disable=not console.is_terminal)
-        self._task = self._progress.add_task("measuring", total=None)
-        self._done = 0
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        super().__init__(console=console, disable=not console.is_terminal)
+        self.add_task("measuring", total=None)
 
     def done(self, title: str, seconds: float, left: int, left_s: float) -> None:
         """One more step took `seconds`; `left` are to go and may take `left_s`."""
-        self._done += 1
-        self._progress.update(self._task, completed=self._done, total=self._done + left)
+        (bar,) = self.tasks
+        self.update(bar.id, completed=bar.completed + 1, total=bar.completed + 1 + left)
         message(f"{title}: {seconds:.1f} s; about {left_s / 60:.1f} min left")
 
 

@@ -65,9 +65,8 @@ def checkout_commit(repository: Path) -> str:
             f"which commit is this? git says: {head.stderr.strip()}\n"
             "Tell it: --commit SHA, or TILEGATE_COMMIT=SHA in the environment"
         )
-    return head.stdout.strip() + (
-        "-dirty" if git_output(repository, "status", "--porcelain") else ""
-    )
+    dirty = "-dirty" if git_output(repository, "status", "--porcelain") else ""
+    return head.stdout.strip() + dirty
 
 
 def named_commit(given: str | None, repository: Path) -> str:

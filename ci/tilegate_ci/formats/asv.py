@@ -30,8 +30,8 @@ def read(text: str, path: str) -> TimedFile:
     if report.date is not None:
         started = datetime.fromtimestamp(report.date / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     device = str(report.params.get("machine") or "an unnamed machine")
-    takes = [name for name in report.result_columns if name[:5] in ("resul", "stats")]
-    return TimedFile(device, started, "column", f"one of {', '.join(takes)}", _rows(report, path))
+    takes = ", ".join(n for n in report.result_columns if n[:5] in ("resul", "stats"))
+    return TimedFile(device, started, "column", TIME, f"one of {takes}", _rows(report, path))
 
 
 def _rows(report: AsvReport, path: str) -> Iterator[TimedRow]:

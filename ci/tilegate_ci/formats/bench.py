@@ -92,21 +92,18 @@ def _number(context: Mapping[str, Any], key: str, path: str) -> float:
 
 
 def _reading(name: str, rows: Sequence[Repetition], path: str) -> Reading:
-    metrics = {}
-    for metric in METRICS:
-        values = [v for v in (getattr(row, metric) for row in rows) if v is not None]
-        if len(values) not in (0, len(rows)):
-            raise GateError(f"{path}: {name}: {metric} is missing in some of its repetitions")
-        if values:
-            metrics[metric] = statistics.median(values)
-    planted = [row.planted_pct for row in rows if row.planted_pct is not None]
-    placement = [row.placement_pct for row in rows if row.placement_pct is not None]
+    def median(counter: str) -> float | None:
+        values = [value for row in rows if (value := getattr(row, counter)) is not None]
+        if counter in METRICS and len(values) not in (0, len(rows)):
+            raise GateError(f"{path}: {name}: {counter} is missing in some of its repetitions")
+        return statistics.median(values) if values else None
+
     return Reading(
-        **metrics,
+        **{metric: median(metric) for metric in METRICS},  # type: ignore[arg-type]
         bytes=int(max(row.bytes or 0 for row in rows)) or None,
         verified=all(row.verified == 1 for row in rows),
-        placement_pct=statistics.median(placement) if placement else None,
-        planted_percent=statistics.median(planted) if planted else None,
+        placement_pct=median("placement_pct"),
+        planted_percent=median("planted_pct"),
         kernels=rows[0].label,
     )
 

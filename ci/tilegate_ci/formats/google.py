@@ -48,7 +48,7 @@ def read(text: str, path: str) -> TimedFile:
     context = report.context
     device = str(context.get("device_name") or context.get("host_name") or "an unnamed machine")
     rows = (_row(place, row, path) for place, row in report.rows(path))
-    return TimedFile(device, utc(context.get("date")), "time", " or ".join(_TIMES), rows)
+    return TimedFile(device, utc(context.get("date")), "time", TIME, " or ".join(_TIMES), rows)
 
 
 def _row(place: Place, row: Mapping[str, Any], path: str) -> TimedRow:

@@ -15,10 +15,6 @@ class Value(Open):
     name: str
     value: Any = None
 
-    @property
-    def text(self) -> str:
-        return str(self.value)
-
 
 class Tagged(Open):
     tag: str
@@ -26,7 +22,7 @@ class Tagged(Open):
 
     @property
     def value(self) -> str | None:
-        return next((item.text for item in self.data or () if item.name == "value"), None)
+        return next((str(item.value) for item in self.data or () if item.name == "value"), None)
 
 
 class State(Open):
@@ -37,10 +33,6 @@ class State(Open):
     summaries: list[Tagged] | None = None
     is_skipped: bool = False
     skip_reason: str | None = None
-
-    def name(self, benchmark: str) -> str:
-        axes = (f"{axis.name}={axis.text}" for axis in self.axis_values or ())
-        return "/".join([benchmark, *axes])
 
 
 class Sweep(Open):
@@ -65,12 +57,13 @@ def read(text: str, path: str) -> TimedFile:
         for index, benchmark in enumerate(report.benchmarks or ())
         for at, state in enumerate(benchmark.states or ())
     ]
-    tags = sorted({tag for row in rows for tag in row.times if "/time/" in tag})
-    return TimedFile(_device(report, path), None, "summary", f"one of {', '.join(tags)}", rows)
+    tags = ", ".join(sorted({tag for row in rows for tag in row.times if "/time/" in tag}))
+    return TimedFile(_device(report, path), None, "summary", TIME, f"one of {tags}", rows)
 
 
 def _row(state: State, benchmark: str, place: Place) -> TimedRow:
-    name = state.name(benchmark)
+    axes = (f"{axis.name}={axis.value}" for axis in state.axis_values or ())
+    name = "/".join([benchmark, *axes])
     if state.is_skipped:
         return TimedRow(name, place, skipped=state.skip_reason or "")
     summaries = {item.tag: number(item.value) for item in state.summaries or ()}

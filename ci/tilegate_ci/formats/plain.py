@@ -34,7 +34,7 @@ def read(text: str, path: str) -> TimedFile:
         (one, _), (other, line), *_ = devices.items()
         raise GateError(f"{path}:{line}: device {other!r}, but {one!r} above")
     device = next(iter(devices), "an unnamed machine")
-    return TimedFile(device, None, "column", f"one of {', '.join(columns)}", rows)
+    return TimedFile(device, None, "column", TIME, f"one of {', '.join(columns)}", rows)
 
 
 def _cells(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:

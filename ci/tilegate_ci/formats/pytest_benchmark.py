@@ -30,4 +30,4 @@ def read(text: str, path: str) -> TimedFile:
         for index, row in enumerate(report.benchmarks)
     )
     takes = "median, mean, min or max"
-    return TimedFile(device, utc(report.datetime), "statistic", takes, rows)
+    return TimedFile(device, utc(report.datetime), "statistic", TIME, takes, rows)

@@ -2,9 +2,10 @@
 
 import json
 import statistics
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from tilegate_ci.core.documents import validated
 from tilegate_ci.core.files import GateError, fault, parse_json, printable, shown
@@ -13,19 +14,12 @@ from tilegate_ci.formats import asv, bench, google, nvbench, plain, pytest_bench
 from tilegate_ci.formats.timings import TimedFile, TimedRow, is_time
 from tilegate_ci.model import OTHER, OWN_RATIO, Device, Process, Reading
 
-
-class Reader(Protocol):
-    TIME: str  # the time that is taken unless --time names another
-
-    def read(self, text: str, path: str) -> TimedFile: ...
-
-
 # By keys that a file has.
-_READERS: list[tuple[set[str], Reader]] = [
-    ({"benchmarks", "context"}, google),
-    ({"benchmarks", "devices"}, nvbench),
-    ({"benchmarks", "machine_info"}, pytest_benchmark),
-    ({"results", "result_columns"}, asv),
+_READERS: list[tuple[set[str], Callable[[str, str], TimedFile]]] = [
+    ({"benchmarks", "context"}, google.read),
+    ({"benchmarks", "devices"}, nvbench.read),
+    ({"benchmarks", "machine_info"}, pytest_benchmark.read),
+    ({"results", "result_columns"}, asv.read),
 ]
 
 
@@ -38,46 +32,6 @@ class Declared:
     yardstick: str = ""
     verified: str = ""
     filter: str = ""
-
-
-@dataclass
-class Timings:
-    """Seconds by name, one for each repetition. `verified` holds what the benchmarks themselves
-    say of their results, where that was asked for."""
-
-    path: str
-    seconds: dict[str, list[float]] = field(default_factory=dict)
-    verified: dict[str, bool] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-
-    def add(self, row: TimedRow, time: str, verified: str, report: TimedFile) -> None:
-        """GateError where that is no name, or no time, or lacks the counter that must be 1."""
-        name = row.name
-
-        def wrong(text: str) -> GateError:
-            return fault(row.line or self.path, row.place, text)
-
-        if not (name.strip() and name.isprintable()):
-            raise wrong("a name must be one line of printable text")
-        if row.skipped is not None:
-            reason = printable(" ".join(row.skipped.split()))
-            self.skipped[name] = reason or "without a reason"
-            return
-        if time not in row.times:
-            raise wrong(f"{name}: no {report.time} {time}; --time takes {report.takes}")
-        if verified and verified not in row.counters:
-            raise wrong(f"{name}: no counter {verified}, which --verified names")
-        seconds, sound = row.times[time], row.counters.get(verified)
-        if seconds is None:
-            raise wrong(f"{name} failed: it has no {time}")
-        if not is_time(seconds):
-            text = f"a time must be a finite number above zero, not {shown(seconds)}"
-            raise wrong(f"{name}: {text}")
-        if isinstance(sound, str):
-            raise wrong(f"{name}: {verified} must be a number, not {sound!r}")
-        self.seconds.setdefault(name, []).append(float(seconds))
-        if verified:
-            self.verified[name] = self.verified.get(name, True) and sound == 1
 
 
 def read_any(text: str, path: str, declared: Declared) -> Process:
@@ -122,50 +76,78 @@ def _other(root: object, text: str, path: str, declared: Declared) -> Process:
             "from --json FILE, nor pytest-benchmark's, from --benchmark-json=FILE, nor asv's "
             "results, nor lines of name,seconds"
         )
-    reader = known[0] if known else plain
-    report, found = reader.read(text, path), Timings(path)
+    report = known[0](text, path) if known else plain.read(text, path)
+    repetitions: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    skipped: dict[str, str] = {}
     for row in report.rows:
-        found.add(row, declared.time or reader.TIME, declared.verified, report)
-    if not (found.seconds or found.skipped):
+        where = row.line or path
+        if not (row.name.strip() and row.name.isprintable()):
+            raise fault(where, row.place, "a name must be one line of printable text")
+        if row.skipped is None:
+            repetitions[row.name].append(_timed(row, report, declared, where))
+        else:
+            skipped[row.name] = printable(" ".join(row.skipped.split())) or "without a reason"
+    if not (repetitions or skipped):
         raise GateError(f"{path}: no benchmark in it")
-    if not found.seconds:
-        name, why = next(iter(found.skipped.items()))
+    if not repetitions:
+        name, why = next(iter(skipped.items()))
         raise GateError(f"{path}: every benchmark was skipped, first {name}: {why}")
-    return Process(
-        device=validated(Device, json.dumps({"kind": OTHER, "name": report.device}), path),
-        started=report.started,
-        readings=_readings(found, declared),
-        skipped={n: why for n, why in found.skipped.items() if n not in found.seconds},
-        source=path,
-    )
-
-
-def _readings(found: Timings, declared: Declared) -> dict[str, Reading]:
-    medians = {name: statistics.median(values) for name, values in found.seconds.items()}
+    medians = {name: statistics.median(s for s, _ in each) for name, each in repetitions.items()}
     chosen = matching(medians, declared.filter or None)
-    yardsticks = _yardsticks(found, chosen, declared.yardstick)
+    yardsticks = _yardsticks(chosen, medians, declared.yardstick, path)
     readings = {}
     for name in dict.fromkeys([*chosen, *yardsticks.values()]):
         yardstick = yardsticks.get(name, name)
         readings[name] = Reading(
             per_second=1 / medians[name],
             ratio_to_yardstick=medians[yardstick] / medians[name] if yardstick != name else None,
-            verified=found.verified.get(name, False),
-            unchecked=name not in found.verified,
+            verified=bool(declared.verified) and all(sound for _, sound in repetitions[name]),
+            unchecked=not declared.verified,
         )
-    return readings
+    return Process(
+        device=validated(Device, json.dumps({"kind": OTHER, "name": report.device}), path),
+        started=report.started,
+        readings=readings,
+        skipped={name: why for name, why in skipped.items() if name not in repetitions},
+        source=path,
+    )
 
 
-def _yardsticks(found: Timings, names: Iterable[str], pattern: str) -> dict[str, str]:
+def _timed(row: TimedRow, report: TimedFile, declared: Declared, where: str) -> tuple[float, bool]:
+    """Seconds, and whether the result was right by the counter that --verified names; GateError
+    where the row has no time, or lacks that counter."""
+    name, time, counter = row.name, declared.time or report.usual, declared.verified
+
+    def wrong(text: str) -> GateError:
+        return fault(where, row.place, text)
+
+    if time not in row.times:
+        raise wrong(f"{name}: no {report.time} {time}; --time takes {report.takes}")
+    if counter and counter not in row.counters:
+        raise wrong(f"{name}: no counter {counter}, which --verified names")
+    seconds, sound = row.times[time], row.counters.get(counter)
+    if seconds is None:
+        raise wrong(f"{name} failed: it has no {time}")
+    if not is_time(seconds):
+        text = f"a time must be a finite number above zero, not {shown(seconds)}"
+        raise wrong(f"{name}: {text}")
+    if isinstance(sound, str):
+        raise wrong(f"{name}: {counter} must be a number, not {sound!r}")
+    return float(seconds), sound == 1
+
+
+def _yardsticks(
+    names: Iterable[str], measured: Mapping[str, float], pattern: str, path: str
+) -> dict[str, str]:
     """Of each benchmark; a yardstick is its own."""
     if not pattern:
         return {}
     yardsticks = {name: yardstick_of(name, pattern) for name in names}
     for name, yardstick in yardsticks.items():
-        if yardstick not in found.seconds:
-            every = ", ".join(sorted(found.seconds)[:8])
+        if yardstick not in measured:
+            every = ", ".join(sorted(measured)[:8])
             raise GateError(
-                f"{found.path}: --yardstick {pattern!r}: {name} should have the yardstick "
+                f"{path}: --yardstick {pattern!r}: {name} should have the yardstick "
                 f"{yardstick}, which was not measured; measured were {every}"
             )
     return yardsticks

@@ -1,7 +1,7 @@
 """A run: made of processes, or read from a file and checked."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -67,14 +67,8 @@ def _protocol(processes: Sequence[Process]) -> Protocol:
 
 
 def _row(readings: Sequence[Reading]) -> RunRow:
-    series = {
-        metric: [rounded(reading.summary[metric]) for reading in readings]
-        for metric in readings[0].summary
-    }
-    medians = {
-        metric: rounded(statistics.median(reading.summary[metric] for reading in readings))
-        for metric in series
-    }
+    series = {m: [reading.summary[m] for reading in readings] for m in readings[0].summary}
+    medians = {metric: rounded(statistics.median(values)) for metric, values in series.items()}
     placement = [r.placement_pct for r in readings if r.placement_pct is not None]
     return RunRow(
         **medians,  # type: ignore[arg-type]
@@ -82,7 +76,7 @@ def _row(readings: Sequence[Reading]) -> RunRow:
         placement_pct=rounded(statistics.median(placement)) if placement else None,
         unchecked=any(reading.unchecked for reading in readings),
         verified=all(reading.verified for reading in readings),
-        per_process={m: values for m, values in series.items() if m in DECISIVE},
+        per_process={m: [*map(rounded, series[m])] for m in series if m in DECISIVE},
     )
 
 
@@ -155,48 +149,28 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
     run = documents.validated(RunFile, text, path)
     warnings = []
     for name, row in run.benchmarks.items():
-        warnings += _disagreements(name, row, path, role)
-        if role is Role.BASELINE:
-            warnings += _margin(name, row, path)
-    return run.model_copy(update={"path": path, "warnings": tuple(map(printable, warnings))})
+        for field, hides, text in _disagreements(row, role):
+            message = fault(path, ("benchmarks", name, field), text)
+            if hides:
+                raise message
+            warnings.append(printable(f"{message}; judged as written"))
+    return run.model_copy(update={"path": path, "warnings": tuple(warnings)})
 
 
-def _margin(name: str, row: RunRow, path: str) -> list[str]:
-    """A warning about a margin that is narrower than its evidence gives, which can only make the
-    gate stricter; an error for a wider one, which would hide slow-downs."""
-    known = delta_of(row.per_process[row.decisive])
-    if row.delta is None or abs(row.delta - known) <= AGREEMENT * known:
-        return []
-    word = "wider" if row.delta > known else "narrower"
-    message = fault(
-        path,
-        ("benchmarks", name, "delta"),
-        f"{row.delta:.6g} is {word} than what its per_process values give, {known:.6g}",
-    )
-    if row.delta > known:
-        raise message
-    return [f"{message}; judged as written"]
-
-
-def _disagreements(name: str, row: RunRow, path: str, role: Role) -> list[str]:
-    """Warnings about summaries that are not the median of their evidence; an error for a lie that
-    hides a slow-down. The reader cannot know which of the two numbers was edited: the harmless
-    direction is judged as it is written, because that can only make the gate stricter."""
-    warnings = []
+def _disagreements(row: RunRow, role: Role) -> Iterator[tuple[str, bool, str]]:
+    """Summaries that are not the median of their evidence, and the margin of a baseline that is not
+    what its evidence gives: the field, whether it would hide a slow-down, and what is wrong. The
+    reader cannot know which of the two numbers was edited: the harmless direction is judged as it
+    is written, because that can only make the gate stricter."""
     for metric, written in row.summary.items():
-        if metric not in row.per_process:
-            continue
-        median = statistics.median(row.per_process[metric])
-        if abs(written - median) <= AGREEMENT * median:
-            continue
-        faster = written > median
-        message = fault(
-            path,
-            ("benchmarks", name, metric),
-            f"{written:.6g} is {'faster' if faster else 'slower'} than the median of its "
-            f"per_process values, {median:.6g}",
-        )
-        if role is Role.ACCEPTED or faster == (role is Role.CANDIDATE):
-            raise message
-        warnings.append(f"{message}; judged as written")
-    return warnings
+        median = statistics.median(row.per_process.get(metric, [written]))
+        if abs(written - median) > AGREEMENT * median:
+            faster = written > median
+            hides = role is Role.ACCEPTED or faster == (role is Role.CANDIDATE)
+            than = f"{'faster' if faster else 'slower'} than the median of its per_process values"
+            yield metric, hides, f"{written:.6g} is {than}, {median:.6g}"
+    known = delta_of(row.per_process[row.decisive])
+    if role is Role.BASELINE and row.delta and abs(row.delta - known) > AGREEMENT * known:
+        wider = row.delta > known
+        than = f"{'wider' if wider else 'narrower'} than what its per_process values give"
+        yield "delta", wider, f"{row.delta:.6g} is {than}, {known:.6g}"

@@ -36,10 +36,12 @@ class TimedRow:
 
 @dataclass(frozen=True)
 class TimedFile:
-    """A file. `time` is what the format calls a time, `takes` which of them --time may name."""
+    """A file. `time` is what the format calls a time, `usual` the one that is taken unless --time
+    names another, `takes` which of them it may name."""
 
     device: str
     started: str | None
     time: str
+    usual: str
     takes: str
     rows: Iterable[TimedRow]

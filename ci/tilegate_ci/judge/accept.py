@@ -112,14 +112,10 @@ def _percent(delta: float) -> str:
 
 def _accepted_row(row: RunRow, old: RunRow | None, device_kind: str) -> dict[str, Any]:
     """The recorded row with a margin of its own; keeps what people wrote into the old one."""
-    fields = {**_unknown(old), **row.fields}
+    evidence = {metric: [*map(rounded, values)] for metric, values in row.per_process.items()}
+    medians = {metric: rounded(value) for metric, value in row.summary.items()}
+    fields = {**_unknown(old), **row.fields, **medians, "per_process": evidence}
     fields["key"] = row.key or (old is not None and old.key)
-    for metric, value in row.summary.items():
-        fields[metric] = rounded(value)
-    evidence = {
-        metric: [rounded(value) for value in values] for metric, values in row.per_process.items()
-    }
-    fields["per_process"] = evidence
     fields.pop("delta", None)
     if device_kind != "simt":
         fields["delta"] = rounded(delta_of(evidence[row.decisive]))

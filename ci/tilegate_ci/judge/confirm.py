@@ -60,7 +60,7 @@ class Confirmed:
     what further pairs should measure."""
 
     verdicts: Mapping[str, Verdict]
-    estimates: Mapping[str, paired.Estimate] = field(default_factory=dict)
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
     deltas: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     keys: frozenset[str] = frozenset()
@@ -117,14 +117,9 @@ def judge_pairs(
 
 def _slower(pairs: Sequence[Pair], names: Iterable[str]) -> dict[str, list[float]]:
     """The log slow-downs of what all of the pairs measured."""
-    processes = [process.readings for pair in pairs for process in pair]
-    there = [name for name in names if all(name in readings for readings in processes)]
-    return {
-        name: [
-            base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs
-        ]
-        for name in there
-    }
+    there = [n for n in names if all(n in process.readings for pair in pairs for process in pair)]
+    sides = [(base.readings, head.readings) for base, head in pairs]
+    return {n: [base[n].log_ratio - head[n].log_ratio for base, head in sides] for n in there}
 
 
 def throttled(sound: str) -> str:
@@ -144,12 +139,9 @@ def _in_words(device: Device) -> str:
 
 def with_verdicts(comparison: Comparison, found: Confirmed) -> Comparison:
     """The comparison, with the paired verdicts in place of the screen's."""
-    rows = [_row(row, found) if row.name in found.verdicts else row for row in comparison.rows]
-    return replace(
-        comparison,
-        rows=tuple(rows),
-        differences=(*comparison.differences, *found.reasons),
-    )
+    rows = (_row(row, found) if row.name in found.verdicts else row for row in comparison.rows)
+    differences = (*comparison.differences, *found.reasons)
+    return replace(comparison, rows=tuple(rows), differences=differences)
 
 
 def _row(row: Row, found: Confirmed) -> Row:

@@ -10,7 +10,7 @@ from tilegate_ci.core.git import git, said
 from tilegate_ci.formats.run_file import Role, parse
 from tilegate_ci.judge.confirm import is_canary
 from tilegate_ci.judge.paired import ALPHA, holm
-from tilegate_ci.model import RunFile, RunRow
+from tilegate_ci.model import RunFile
 
 MAX_COMMITS = 60
 MIN_POINTS = 5  # fewer recordings say too little about a trend and the scatter around it
@@ -109,17 +109,13 @@ def _points(name: str, history: Sequence[RunFile]) -> list[Point]:
         seen = row.per_process
         if points and points[-1].software[0] != run.device.cublas:
             points = []
-        points.append(_point(run, row))
+        bench = "one place" if row.placement_pct is None else "places"  # how bench measured it
+        software = (run.device.cublas, run.device.driver, run.device.cuda, bench)
+        conditions = (run.sessions[0].conditions or {}) if run.sessions else {}
+        board = conditions.get("before", {}).get("board")
+        log_ratio = math.log(row.ratio_to_cublas)
+        points.append(Point(row.commit or run.commit, software, log_ratio, board))
     return points
-
-
-def _point(run: RunFile, row: RunRow) -> Point:
-    bench = "one place" if row.placement_pct is None else "places"  # how bench measured it
-    software = (run.device.cublas, run.device.driver, run.device.cuda, bench)
-    conditions = (run.sessions[0].conditions or {}) if run.sessions else {}
-    board = conditions.get("before", {}).get("board")
-    log_ratio = math.log(row.ratio_to_cublas or 1.0)
-    return Point(row.commit or run.commit, software, log_ratio, board)
 
 
 def _trend(series: Series) -> Drift:

@@ -71,11 +71,7 @@ def _waived(row: Row, waivers: Sequence[Waiver]) -> Row:
         return row
     waiver = max(found, key=lambda waiver: waiver.ceiling)
     limit = f"waiver {waiver.id}: up to {100 * waiver.ceiling:g} % until {waiver.expires}"
-    if row.slowdown > waiver.ceiling:
-        return replace(row, note=_joined(row.note, f"above {limit}"))
-    note = _joined(row.note, f"{limit}, {waiver.reason}")
-    return replace(row, verdict=Verdict.PASS, note=note)
-
-
-def _joined(*notes: str) -> str:
-    return "; ".join(note for note in notes if note)
+    above = row.slowdown > waiver.ceiling
+    note = f"above {limit}" if above else f"{limit}, {waiver.reason}"
+    note = f"{row.note}; {note}" if row.note else note
+    return replace(row, verdict=row.verdict if above else Verdict.PASS, note=note)

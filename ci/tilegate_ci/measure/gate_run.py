@@ -27,17 +27,9 @@ from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
 from tilegate_ci.formats.run_file import Role, collect, load
 from tilegate_ci.formats.stages import Stage, newest_stages, stages_of
+from tilegate_ci.judge import confirm
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds
-from tilegate_ci.judge.confirm import (
-    Confirmed,
-    Pair,
-    is_canary,
-    judge_pairs,
-    moved_canaries,
-    throttled,
-    void_reason,
-    with_verdicts,
-)
+from tilegate_ci.judge.confirm import Confirmed, Pair, throttled, with_verdicts
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import same_rungs
@@ -138,20 +130,18 @@ def prepare(project: Project, base: str, head: str, out: Path | None, options: O
 def judged(job: Job) -> Comparison:
     """Builds, compares, measures what differs, and judges. One command measures at a time in a
     checkout, or both would disturb each other."""
+    ours = isinstance(job.project, Tilegate)
     if job.options.identity and job.base.digest == job.head.digest:
         # As far as any build lists the rungs: none was built for this run.
-        ours = isinstance(job.project, Tilegate)
         stages = newest_stages(job.head.source) if ours else []
         return unmeasured(job, SAME_SOURCES, gated(job, job.head, stages) if stages else [])
-    build_folder = (
-        job.project.work.parent if isinstance(job.project, Tilegate) else job.project.work
-    )
+    build_folder = job.project.work.parent if ours else job.project.work
     job.project.ready()
     make_folder(build_folder)
     with locked(build_folder), Steps() as steps:
         for side in (job.base, job.head):
             build(job.project, side)
-        run = GateRun(job, steps) if isinstance(job.project, Tilegate) else ForeignRun(job, steps)
+        run = GateRun(job, steps) if ours else ForeignRun(job, steps)
         return run.judged()
 
 
@@ -167,7 +157,7 @@ def judged_again(job: Job, stored: RunFile, screening: Comparison) -> Comparison
     build(job.project, job.base)
     with Steps() as steps:
         run = GateRun(job, steps)
-        return run.finished(run.screened(stored, screening, run.identical()))
+        return run.finished(run.screened(stored, screening))
 
 
 def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparison:
@@ -290,9 +280,9 @@ class PairedRun:
             for place, side in enumerate(order):
                 left = 2 * max(0, wanted - len(found)) - 1 - place
                 pair[side.role] = self.process(f"pair-{number}-{side.role}", side, names, left)
-            reasons = {void_reason(process.conditions) for process in pair.values()} - {None}
-            if reasons:
-                message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
+            reasons = {confirm.void_reason(process.conditions) for process in pair.values()}
+            if any(reasons):
+                message(f"pair {number} is void: {', '.join(sorted(filter(None, reasons)))}")
                 continue
             found.append((pair["base"], pair["head"]))
             verdict = judge(found)
@@ -352,15 +342,11 @@ class ForeignRun(PairedRun):
             raise GateError(throttled("no pairs"))
         comparison = self.finished(self.of_pairs(pairs, found))
         yardsticks, last = yardsticks_in(pairs[0][1]), pairs[0][1]
-        base = comparison.baseline.benchmarks
-        rows = [
-            replace(
-                row,
-                note=CONTROL if row.name in yardsticks else row.note,
-                margin_s=project.margin.absolute(seconds(row.name, base.get(row.name))),
-            )
-            for row in comparison.rows
-        ]
+        base, rows = comparison.baseline.benchmarks, []
+        for row in comparison.rows:
+            note = CONTROL if row.name in yardsticks else row.note
+            absolute = project.margin.absolute(seconds(row.name, base.get(row.name)))
+            rows.append(replace(row, note=note, margin_s=absolute))
         warnings = (f"{name} was skipped: {reason}" for name, reason in last.skipped.items())
         return replace(comparison, rows=tuple(rows), warnings=(*comparison.warnings, *warnings))
 
@@ -369,14 +355,14 @@ class ForeignRun(PairedRun):
         processes = [process for pair in pairs for process in pair]
         every = processes[0].readings if processes else ()
         names = [n for n in every if all(n in p.readings for p in processes)]
-        deltas = {
-            name: margin.delta(
-                statistics.median(1 / (base.readings[name].per_second or 1) for base, _ in pairs)
-            )
-            for name in names
+        bases = [base.readings for base, _ in pairs]
+        times = {
+            n: statistics.median(1 / (base[n].per_second or 1) for base in bases) for n in names
         }
+        deltas = {name: margin.delta(base_s) for name, base_s in times.items()}
         controls = [n for n in yardsticks_in(processes[0]) if n in names] if processes else []
-        return judge_pairs(pairs, names, (), deltas, self.job.options.pairs, controls=controls)
+        wanted = self.job.options.pairs
+        return confirm.judge_pairs(pairs, names, (), deltas, wanted, controls=controls)
 
 
 class GateRun(PairedRun):
@@ -403,24 +389,29 @@ class GateRun(PairedRun):
             raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
         self.names = [name for name in self.head if name in self.base]
         self.canaries = [name for name in CANARIES if name in self.names]
+        # The benchmarks of both suites whose rung has the same machine code.
+        self.same: list[str] = []
+        if job.options.identity:
+            rungs = {rung_of(name) for name in self.names}
+            same = same_rungs(job.base.build, job.head.build, rungs)
+            self.same = [n for n in self.names if rung_of(n) in same and n not in CANARIES]
 
     def judged(self) -> Comparison:
-        job, same = self.job, self.identical()
         judged = [n for n in self.names if n not in self.canaries]
-        changed = [n for n in judged if n not in same]
-        measured = [n for n in self.names if n not in same[CONTROLS:]]
+        changed = [n for n in judged if n not in self.same]
+        measured = [n for n in self.names if n not in self.same[CONTROLS:]]
         if not changed:
-            found = unmeasured(job, SAME_CODE, self.names)
-        elif job.options.screened and len(changed) > MOST_IN_PAIRS * len(judged):
-            found = self._screened(measured, same)
+            found = unmeasured(self.job, SAME_CODE, self.names)
+        elif self.job.options.screened and len(changed) > MOST_IN_PAIRS * len(judged):
+            found = self._screened(measured)
         else:
-            found = self.in_pairs(measured, same)
-        return self.completed(found, same)
+            found = self.in_pairs(measured)
+        return self.completed(found)
 
-    def completed(self, found: Comparison, same: Sequence[str]) -> Comparison:
+    def completed(self, found: Comparison) -> Comparison:
         """With a row for all that was not measured: what is identical, and what only one of the
         suites has. What is new is measured once, so that a rung that joins is seen to run."""
-        known = {row.name for row in found.rows}
+        known, same = {row.name for row in found.rows}, self.same
         rows = [Row(n, Verdict.IDENTICAL, SAME_CODE, "", False) for n in same if n not in known]
         new = [name for name in self.head if name not in self.base and name not in known]
         if new:
@@ -435,15 +426,7 @@ class GateRun(PairedRun):
         warnings = (*found.warnings, *[NO_NVML] * self.without_nvml)
         return self.finished(replace(found, rows=(*found.rows, *rows), warnings=warnings))
 
-    def identical(self) -> list[str]:
-        """The benchmarks of both suites whose rung has the same machine code."""
-        if not self.job.options.identity:
-            return []
-        rungs = {rung_of(name) for name in self.names}
-        same = same_rungs(self.job.base.build, self.job.head.build, rungs)
-        return [name for name in self.names if rung_of(name) in same and name not in CANARIES]
-
-    def _screened(self, names: list[str], same: Sequence[str]) -> Comparison:
+    def _screened(self, names: list[str]) -> Comparison:
         """A process of the head compared with the baseline; what that leaves open up to twice
         more."""
         job = self.job
@@ -465,12 +448,12 @@ class GateRun(PairedRun):
             stored = self.baseline(found.device, names)
             if stored is None:
                 message(f"no baseline for {found.device.name}: everything is measured in pairs")
-                return self.in_pairs([n for n in names if n in self.base], same)
+                return self.in_pairs([n for n in names if n in self.base])
             candidate = self.saved(processes, job.head, "candidate")
             screening = compare(stored, candidate)
             left = [] if screening.differences else self._unsettled(screening, candidate)
             if not left:
-                return incomparable(screening) or self.screened(stored, screening, same)
+                return incomparable(screening) or self.screened(stored, screening)
             step = f"again-{len(processes)}"
             message(f"{len(left)} of {len(names)} benchmarks need another process")
 
@@ -483,7 +466,7 @@ class GateRun(PairedRun):
         for number in range(1, SPARES + 2):
             key = f"{step}-{number}"
             tried.append(self.process(key, self.job.head, names, project=project))
-            reason = void_reason(tried[-1].conditions)
+            reason = confirm.void_reason(tried[-1].conditions)
             if not reason:
                 return tried[0], tried[-1]
             message(f"{key} is void: {reason}")
@@ -499,41 +482,42 @@ class GateRun(PairedRun):
                     names.append(row.name)
         return sorted({*names, *self.canaries}) if names else []
 
-    def screened(self, stored: RunFile, screening: Comparison, same: Sequence[str]) -> Comparison:
+    def screened(self, stored: RunFile, screening: Comparison) -> Comparison:
         """The verdict on a screening: what it flags is measured in pairs."""
-        flagged = [n for n in flagged_by(screening, stored, self.base) if n not in same]
-        found = Confirmed(dict.fromkeys(same, Verdict.IDENTICAL))
+        flagged = [n for n in flagged_by(screening, stored, self.base) if n not in self.same]
+        found = Confirmed(dict.fromkeys(self.same, Verdict.IDENTICAL))
         if flagged:
-            measured = sorted({*flagged, *same[:CONTROLS], *self.canaries})
-            confirmed, _ = self._confirmed(measured, same, stored)
-            verdicts = {**found.verdicts, **confirmed.verdicts}
-            found = replace(confirmed, verdicts=verdicts)
+            measured = {*flagged, *self.same[:CONTROLS], *self.canaries}
+            confirmed, _ = self._confirmed(measured, stored)
+            found = replace(confirmed, verdicts={**found.verdicts, **confirmed.verdicts})
         return with_verdicts(screening, found)
 
-    def in_pairs(self, names: Sequence[str], same: Sequence[str]) -> Comparison:
+    def in_pairs(self, names: Sequence[str]) -> Comparison:
         """Without a screen; what is identical among them serves as a control."""
-        found, pairs = self._confirmed(sorted({*names, *self.canaries}), same, None)
+        found, pairs = self._confirmed({*names, *self.canaries})
         if not pairs:
             shown = self.process("pair-1-head", self.job.head, sorted({*names}))
             return self._throttled(shown, *found.reasons)
         return self.of_pairs(pairs, found)
 
     def _confirmed(
-        self, names: list[str], same: Sequence[str], stored: RunFile | None
+        self, benchmarks: set[str], screened_by: RunFile | None = None
     ) -> tuple[Confirmed, list[Pair]]:
-        wanted, screened_on = self.job.options.pairs, stored.device if stored else None
-        rows = stored.benchmarks if stored else {}
+        """What pairs say of the benchmarks, by the margins of the baseline that screened them, or
+        else of that of the device that the pairs were measured on."""
+        names, stored, wanted = sorted(benchmarks), screened_by, self.job.options.pairs
 
         def judged(pairs: Sequence[Pair]) -> Confirmed:
-            nonlocal rows
-            if stored is None and pairs:
-                found = self.baseline(pairs[0][1].device, names)
-                rows = found.benchmarks if found else {}
+            nonlocal stored
+            if screened_by is None and pairs:
+                stored = self.baseline(pairs[0][1].device, names)
+            rows = stored.benchmarks if stored else {}
             deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
-            return judge_pairs(pairs, names, same, deltas, wanted, screened_on)
+            device = screened_by.device if screened_by else None
+            return confirm.judge_pairs(pairs, names, self.same, deltas, wanted, device)
 
         found, pairs = self.pairs(names, judged)
-        marked = {name for name in rows if rows[name].key}
+        marked = {name for name, row in stored.benchmarks.items() if row.key} if stored else set()
         return replace(found, keys=keys(self.head) | marked), pairs
 
     def baseline(self, device: Device, names: Container[str]) -> RunFile | None:
@@ -571,37 +555,36 @@ def places_of(baselines: Path) -> int:
 def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> list[str]:
     """What looks slower or faster, what the baseline lacks although `base` can run it, and what it
     says little of, because it drifted."""
-    of_verdict = {
-        verdict: [row.name for row in screening.rows if row.verdict is verdict]
-        for verdict in Verdict
-    }
+    found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for row in screening.rows:
+        found[row.verdict].append(row.name)
+    # Of those in head's suite only there is nothing to compare.
+    lacking = [name for name in found[Verdict.NEW] if name in base]
+    drifting = [
+        name
+        for name, row in stored.benchmarks.items()
+        if name in found[Verdict.PASS] and not confirm.is_canary(name) and row.drifts(row.decisive)
+    ]
     drifted = "drifted when the baseline was recorded"
-    reasons = {
-        ("looks slower", "look slower"): of_verdict[Verdict.REGRESSED],
-        ("looks faster", "look faster"): of_verdict[Verdict.IMPROVED],
-        # Of those in head's suite only there is nothing to compare.
-        ("is not in the baseline", "are not in the baseline"): [
-            name for name in of_verdict[Verdict.NEW] if name in base
-        ],
-        (drifted, drifted): [
-            name
-            for name, row in stored.benchmarks.items()
-            if name in of_verdict[Verdict.PASS] and not is_canary(name) and row.drifts(row.decisive)
-        ],
-    }
-    for (one, many), names in reasons.items():
+    reasons = (
+        ("looks slower", "look slower", found[Verdict.REGRESSED]),
+        ("looks faster", "look faster", found[Verdict.IMPROVED]),
+        ("is not in the baseline", "are not in the baseline", lacking),
+        (drifted, drifted, drifting),
+    )
+    for one, many, names in reasons:
         what = (
             f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
         )
         if names:
             message(f"{len(names)} {what} in pairs: {', '.join(names)}")
-    return [name for names in reasons.values() for name in names]
+    return [name for *_, names in reasons for name in names]
 
 
 def incomparable(screening: Comparison) -> Comparison | None:
     """The screening of a session that cannot be judged, with nothing red in it; None of one that
     can."""
-    reasons = (*screening.differences, *moved_canaries(screening))
+    reasons = (*screening.differences, *confirm.moved_canaries(screening))
     rows = (
         replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in FLAGGED else row
         for row in screening.rows

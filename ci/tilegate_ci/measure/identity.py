@@ -45,27 +45,24 @@ def same_rungs(base: Path, head: Path, rungs: Iterable[str]) -> set[str]:
     before = fingerprints(base)
     after = before if base == head else fingerprints(head)
     same = {name for name, digest in before.items() if after.get(name) == digest}
-    stages = stages_of(head)
+    stages = {stage.name: stage for stage in stages_of(head)}
     if not stages:
         message(f"{head}: no {FILE}, so that no machine code counts as the same")
-    by_name = {stage.name: stage for stage in stages}
-    by_library = {stage.library: stage for stage in stages}
+    by_library = {stage.library: stage for stage in stages.values()}
 
     def launched(stage: Stage) -> set[str]:
         """The libraries whose kernels it launches beside its own."""
         if stage.chooses_from is None:
             return {*before, *after}
-        return {*stage.chooses_from}.union(
-            *(launched(by_library[library]) for library in stage.chooses_from)
-        )
+        chosen = [launched(by_library[library]) for library in stage.chooses_from]
+        return {*stage.chooses_from}.union(*chosen)
 
-    found = set()
-    for rung in rungs:
+    def is_same(rung: str) -> bool:
         name, _, variant = rung.partition(".")
-        if stage := by_name.get(name):
-            own = stage.library + ("_variants" if variant else "")
-            found |= {rung} if {own, *launched(stage)} <= same else set()
-    return found
+        stage, suffix = stages.get(name), "_variants" if variant else ""
+        return stage is not None and {stage.library + suffix, *launched(stage)} <= same
+
+    return {*filter(is_same, rungs)}
 
 
 def _fingerprint(path: Path) -> tuple[str, str]:

@@ -77,12 +77,11 @@ def parse_suite(text: str, path: str, stages: Sequence[Stage]) -> list[str]:
 
 def keys(names: Iterable[str]) -> frozenset[str]:
     """Benchmarks that must not stay undecided: of each rung the largest square that is gated."""
-    largest: dict[str, tuple[int, str]] = {}
-    for name in names:
-        rung, size = rung_of(name), shape_of(name)[0]
-        if name == f"{rung}/{size}x{size}x{size}":  # of operands without padding
-            largest[rung] = max(largest.get(rung, (0, "")), (size, name))
-    return frozenset(name for _, name in largest.values())
+    sizes = {name: shape_of(name)[0] for name in names}
+    # Of operands without padding.
+    plain = [name for name, m in sizes.items() if name == f"{rung_of(name)}/{m}x{m}x{m}"]
+    largest = {rung_of(name): name for name in sorted(plain, key=sizes.__getitem__)}
+    return frozenset(largest.values())
 
 
 def _name(text: str, where: str) -> str:
@@ -146,15 +145,9 @@ class Launcher:
     replays: bool = False
 
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
-        command = [
-            str(binary),
-            *options_of(names),
-            f"--benchmark_min_time={self.min_time_s:g}",
-            f"--seed={self.seed}",
-            f"--placements={self.placements}",
-        ]
-        if self.configurations:
-            command.append(f"--configurations={self.configurations}")
+        command = [str(binary), *options_of(names), f"--benchmark_min_time={self.min_time_s:g}"]
+        command += [f"--seed={self.seed}", f"--placements={self.placements}"]
+        command += [f"--configurations={self.configurations}"] * bool(self.configurations)
         return [*command, f"--plant={plant}"] if plant else command
 
     def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Process:

@@ -10,8 +10,9 @@ import tarfile
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from tilegate_ci.core import child
 from tilegate_ci.core.files import (
@@ -66,7 +67,7 @@ class Project(ABC):
     repository: Path
     work: Path
     build: str
-    command: tuple[str, ...]  # that judges it without a screen
+    command: ClassVar[tuple[str, ...]]  # that judges it without a screen
 
     @abstractmethod
     def sources(self, folder: Path) -> Iterable[Path]:
@@ -204,12 +205,12 @@ class Tilegate(Project):
 
     extra: tuple[str, ...] = ()
     launcher: Launcher = IN_PAIRS
+    command = ("ci/gate", "run", "--no-screen")
 
     @classmethod
     def at(cls, work: Path, extra: Sequence[str] = (), launcher: Launcher = IN_PAIRS) -> "Tilegate":
         build = f"{_CONFIGURE} {shlex.join(extra)} && cmake --build {{build}}"
-        command = ("ci/gate", "run", "--no-screen")
-        return cls(REPOSITORY, work, build, command, tuple(extra), launcher)
+        return cls(REPOSITORY, work, build, tuple(extra), launcher)
 
     def sources(self, folder: Path) -> Iterable[Path]:
         """Documents and results are none."""
@@ -263,8 +264,9 @@ class Foreign(Project):
     write."""
 
     run: str
-    declared: Declared = field(default_factory=Declared)
-    margin: Margin = field(default_factory=Margin)
+    declared: Declared
+    margin: Margin
+    command = ("gate", "run")
 
     @classmethod
     def at(
@@ -272,7 +274,7 @@ class Foreign(Project):
     ) -> "Foreign":
         make_folder(work)
         write_text(work / ".gitignore", "*\n")
-        return cls(repository, work, build, ("gate", "run"), run, declared, margin)
+        return cls(repository, work, build, run, declared, margin)
 
     def sources(self, folder: Path) -> Iterable[Path]:
         """What git knows or would add; without git, all but what we write."""
@@ -315,6 +317,6 @@ class Foreign(Project):
         words = {word for word in re.split(r"[\s'\";|&=]+", self.run) if word and "{" not in word}
         files += [(base.source / word, head.source / word) for word in sorted(words)]
         there = [(one, two) for one, two in files if one.is_file() or two.is_file()]
-        return any(one.is_relative_to(base.build) for one, _ in there) and all(
-            one.is_file() and two.is_file() and loaded(one) == loaded(two) for one, two in there
-        )
+        built = any(one.is_relative_to(base.build) for one, _ in there)
+        complete = all(one.is_file() and two.is_file() for one, two in there)
+        return built and complete and all(loaded(one) == loaded(two) for one, two in there)

@@ -5,11 +5,11 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError
@@ -24,7 +24,6 @@ from tilegate_ci.judge.paired import estimate
 from tilegate_ci.judge.verdict_file import Fleet
 from tilegate_ci.model import (
     GFLOPS,
-    OTHER,
     OWN_RATIO,
     PER_SECOND,
     RATIO,
@@ -52,14 +51,6 @@ class Source:
     @property
     def comparison(self) -> Comparison | None:
         return self.found if isinstance(self.found, Comparison) else None
-
-    @property
-    def fleet(self) -> Fleet | None:
-        return self.found if isinstance(self.found, Fleet) else None
-
-    @property
-    def error(self) -> str:
-        return self.found if isinstance(self.found, str) else ""
 
     @property
     def run(self) -> Run | None:
@@ -253,7 +244,6 @@ RATIO_NOTE = (
     "the median of these ratios, not the quotient of two medians."
 )
 
-T = TypeVar("T")
 _PLAIN = re.compile(r"(\w+)/(\d+)x(\d+)x(\d+)")
 
 
@@ -333,7 +323,8 @@ def split_roof_note(roof: float) -> str:
 
 
 def read_baseline(repository: Path) -> RunFile | None:
-    return _stored(repository / BASELINE, partial(load, role=Role.BASELINE))
+    path = repository / BASELINE
+    return load(path, Role.BASELINE) if path.exists() else None
 
 
 def read_results(repository: Path, what: str) -> RunFile | None:
@@ -341,15 +332,13 @@ def read_results(repository: Path, what: str) -> RunFile | None:
     on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems;
     "sustained", stages alone, for seconds; "variants", the other configurations of some rungs,
     beside the default ones in the same processes; "prepared", products with a prepared B."""
-    return _stored(repository / VARIANTS.with_name(f"nvidia-h200-{what}.json"), load)
+    path = repository / VARIANTS.with_name(f"nvidia-h200-{what}.json")
+    return load(path) if path.exists() else None
 
 
 def read_profile(repository: Path) -> ProfileFile | None:
-    return _stored(repository / PROFILE, partial(documents.load, ProfileFile))
-
-
-def _stored(path: Path, read: Callable[[Path], T]) -> T | None:
-    return read(path) if path.exists() else None
+    path = repository / PROFILE
+    return documents.load(ProfileFile, path) if path.exists() else None
 
 
 def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:
@@ -370,17 +359,6 @@ def share(row: Benchmark | None) -> float | None:
     """Speed as a share of cuBLAS, or of the project's yardstick, in the same processes: 1.0 is as
     fast."""
     return None if row is None else row.summary.get(RATIO, row.summary.get(OWN_RATIO))
-
-
-def speed(row: Benchmark) -> str:
-    """GFLOPS, or the time of another project's benchmark."""
-    found = row.summary
-    return f"{found[GFLOPS]:.6g}" if GFLOPS in found else duration(1 / found[PER_SECOND])
-
-
-def speed_names(device: Device) -> tuple[str, str]:
-    """What `speed` and `share` are of, in words."""
-    return ("time", "of the yardstick") if device.kind == OTHER else ("GFLOPS", "of cuBLAS")
 
 
 def gflops(row: Benchmark | None) -> str:

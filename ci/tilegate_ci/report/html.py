@@ -16,27 +16,9 @@ from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import Run, Verdict
-from tilegate_ci.report import render, templates
+from tilegate_ci.report import figures, render, templates
 from tilegate_ci.report.charts import base, slowdowns, speeds
-from tilegate_ci.report.figures import (
-    RATIO_NOTE,
-    SHARE_SIZE,
-    Source,
-    at_common_sizes,
-    commit_link,
-    conditions,
-    gflops,
-    history,
-    ladder_of,
-    machine,
-    measured,
-    of_processes,
-    percent,
-    pooled,
-    share,
-    short,
-    started,
-)
+from tilegate_ci.report.figures import SHARE_SIZE, Source, short
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
@@ -49,7 +31,7 @@ Draw = Callable[[int], base.Chart]
 
 def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) -> str:
     devices = {source.run.device.name: source.run.device for source in sources if source.run}
-    histories = {name: history(device, repository) for name, device in devices.items()}
+    histories = {name: figures.history(device, repository) for name, device in devices.items()}
     specs: dict[str, Any] = {}
     sections = []
     for number, source in enumerate(sources):
@@ -64,7 +46,7 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
     return templates.html(
         "page.html",
         sections=sections,
-        ratio_note=RATIO_NOTE,
+        ratio_note=figures.RATIO_NOTE,
         numeric=render.NUMERIC,
         in_detail=("verdict", "benchmark", "model", "rerun", "pairs again"),
         at_once={"verdict", "benchmark", "model", "slow-down", "GFLOPS", "time"},  # on a phone
@@ -96,17 +78,17 @@ def _charts(
     rows = [row for row in comparison.rows if row.slowdown is not None] if comparison else []
     if comparison is not None and rows:
         rows.sort(key=lambda row: -(row.slowdown or 0.0))
-        processes = {row.name: of_processes(row, comparison) for row in rows}
+        processes = {row.name: figures.of_processes(row, comparison) for row in rows}
         # What is not a mere pass, and some of those beside it.
         keen = [row for row in rows if row.verdict not in _UNREMARKABLE][:MANY]
         plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
         chosen = [row for row in rows if row in keen or row in plain]
-        means, others = pooled(rows), len(rows) - len(chosen)
+        means, others = figures.pooled(rows), len(rows) - len(chosen)
         drawn["forest"] = partial(slowdowns.forest, chosen, means, processes, others)
         drawn["detail"] = partial(slowdowns.detail, rows, processes)
     if run.device.kind != "cuda":  # the rest is of times of matrix multiplications
         return drawn
-    ladder = ladder_of(run, rungs, repository, others=True)
+    ladder = figures.ladder_of(run, rungs, repository, others=True)
     shares = {rung.name for rung in ladder.squares if rung.shares()}
     if any(rung.rows for rung in ladder.squares):
         drawn["sizes"] = partial(speeds.sizes, ladder)
@@ -127,15 +109,10 @@ def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> dict[st
     columns = [n for n in render.columns([e.cells for e in view.entries]) if n not in _IN_DETAIL]
     if run is None:
         return {"view": view, "columns": columns, "about": "", "facts": (), "of_matrices": False}
-    about, facts = f"{short(run.commit)}, {render.gpu(run)}", _facts("run", run, None)
+    about = f"{short(run.commit)}, {render.gpu(run)}"
     if comparison is not None:
         about = f"{short(comparison.baseline.commit)} → {about}"
-        facts = [
-            *_facts("baseline", comparison.baseline, comparison),
-            *_base(comparison),
-            *_facts("candidate", run, comparison),
-        ]
-    found = at_common_sizes(measured(run, rungs, others=True))
+    found = figures.at_common_sizes(figures.measured(run, rungs, others=True))
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
     ideas = {rung.name: rung.idea for rung in rungs}
@@ -143,8 +120,8 @@ def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> dict[st
         (
             rung.name,
             ideas.get(rung.name, ""),
-            [gflops(rung.square(size)) for size in sizes],
-            percent(share(rung.square(share_size))),
+            [figures.gflops(rung.square(size)) for size in sizes],
+            figures.percent(figures.share(rung.square(share_size))),
         )
         for rung in found
         if rung.rows
@@ -153,7 +130,7 @@ def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> dict[st
         "view": view,
         "columns": columns,
         "about": about,
-        "facts": facts,
+        "facts": _facts(run, comparison),
         "sizes": sizes,
         "share_size": share_size,
         "ladder": ladder,
@@ -162,19 +139,21 @@ def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> dict[st
     }
 
 
-def _base(comparison: Comparison) -> list[tuple[str, str, str | None]]:
-    """The commit that the pairs are of, where that is not the baseline's."""
-    commit = comparison.base_commit
-    if commit is None or commit == comparison.baseline.commit:
-        return []
-    return [("base of the pairs", f"commit {short(commit)}", commit_link(comparison, commit))]
-
-
-def _facts(side: str, run: Run, comparison: Comparison | None) -> list[tuple[str, str, str | None]]:
-    link = commit_link(comparison, run.commit) if comparison is not None else None
-    about = ", ".join(filter(None, [started(run), *conditions(run)]))
-    return [
-        (side, f"commit {short(run.commit)}", link),
-        ("", f"{run.path}, {machine(run.device.fields)}", None),
-        *([("", about, None)] if about else []),
-    ]
+def _facts(run: Run, comparison: Comparison | None) -> list[tuple[str, str, str | None]]:
+    """Of each side, and of the base of the pairs where that is another commit than the baseline's:
+    names, texts and addresses."""
+    named: list[tuple[str, str, Run | None]] = [("run", run.commit, run)]
+    if comparison is not None:
+        baseline, base = comparison.baseline, comparison.base_commit or comparison.baseline.commit
+        named = [("baseline", baseline.commit, baseline), ("candidate", run.commit, run)]
+        if base != baseline.commit:
+            named.insert(1, ("base of the pairs", base, None))
+    facts: list[tuple[str, str, str | None]] = []
+    for name, commit, side in named:
+        link = figures.commit_link(comparison, commit) if comparison else None
+        facts.append((name, f"commit {short(commit)}", link))
+        if side is not None:
+            facts.append(("", f"{side.path}, {figures.machine(side.device.fields)}", None))
+            about = ", ".join(filter(None, [figures.started(side), *figures.conditions(side)]))
+            facts += [("", about, None)] * bool(about)
+    return facts

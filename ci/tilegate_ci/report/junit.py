@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tilegate_ci.judge.compare import Comparison, Row, seconds
+from tilegate_ci.judge.verdict_file import Fleet
 from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import render, templates
 from tilegate_ci.report.figures import Source, started
@@ -28,7 +29,7 @@ def junit(sources: Sequence[Source]) -> str:
     show its history; the time of a case is that of one call of the kernel, in seconds."""
     suites: dict[str, dict[str, object]] = {}
     for source in sources:
-        if source.fleet is not None:
+        if isinstance(source.found, Fleet):
             continue  # its models have a suite each
         name = f"gate on {source.run.device.name}" if source.run else "gate"
         name += f", {source.path}" * (name in suites)
@@ -59,14 +60,13 @@ def _cases(source: Source) -> Iterator[Case]:
         for name, values in run.benchmarks.items():
             yield _case(name, run, "" if values.sound else "error", "not verified")
     else:
-        yield _case("gate/compare", None, "error", source.error)
+        yield _case("gate/compare", None, "error", str(source.found))
 
 
 def _of_row(row: Row, comparison: Comparison) -> Case:
-    tag, cells, message = _TAGS.get(row.verdict, "system-out"), render.cells(row), row.verdict.value
+    tag, message = _TAGS.get(row.verdict, "system-out"), row.verdict.value
     if row.slowdown is not None:
-        bounds = f" ({cells['interval']})" * bool(cells["interval"])
-        message += f": slow-down {cells['slow-down']}{bounds}, margin {cells['margin']}"
+        message += f": slow-down {render.slower(row)}"
     message += f": {row.note}" * bool(row.note)
     if tag == "skipped":
         message = "; ".join(comparison.differences) or row.note

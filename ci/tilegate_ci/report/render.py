@@ -11,6 +11,7 @@ from tilegate_ci.judge.paired import ALPHA
 from tilegate_ci.judge.verdict_file import Fleet, Member
 from tilegate_ci.model import (
     EXIT_MEANINGS,
+    GFLOPS,
     MIN_DELTA,
     OTHER,
     OWN_RATIO,
@@ -21,20 +22,8 @@ from tilegate_ci.model import (
     Verdict,
     relative,
 )
-from tilegate_ci.report import templates
-from tilegate_ci.report.figures import (
-    METRIC_NAMES,
-    RATIO_NOTE,
-    commit_link,
-    duration,
-    percent,
-    share,
-    short,
-    signed,
-    speed,
-    speed_names,
-    started,
-)
+from tilegate_ci.report import figures, templates
+from tilegate_ci.report.figures import duration, short, signed
 from tilegate_ci.report.templates import Markdown, code, escaped, link
 
 Found = Comparison | Fleet | Run | str  # a string is an error in place of a verdict
@@ -171,9 +160,10 @@ def _comparison(found: Comparison, path: str) -> View:
     sides = [f"{s}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for s, run in runs]
     base = found.base_commit or baseline.commit
     base_link, head_link = (
-        link(short(commit), commit_link(found, commit)) for commit in (base, candidate.commit)
+        link(short(commit), figures.commit_link(found, commit))
+        for commit in (base, candidate.commit)
     )
-    day = started(candidate)
+    day = figures.started(candidate)
     measured = f", measured {escaped(day)}" if day else ""
     points = [
         Markdown(f"base {base_link}, head {head_link}, {escaped(gpu(candidate))}{measured}"),
@@ -270,22 +260,24 @@ def _member(member: Member) -> dict[str, str]:
 
 
 def _run(found: Run) -> View:
-    time, ratio = speed_names(found.device)
+    other = found.device.kind == OTHER
+    time, ratio = ("time", "of the yardstick") if other else ("GFLOPS", "of cuBLAS")
     entries = []
     for name, row in sorted(found.benchmarks.items()):
+        metric, share = GFLOPS if row.gflops else PER_SECOND, figures.share(row)
         shown = {
             "verdict": "verified" if row.verified else "not verified",
             "benchmark": name,
-            time: speed(row),
-            ratio: percent(share(row)),
+            time: _speed(row.summary[metric], metric),
+            ratio: figures.percent(share),
         }
-        keys = {time: row.gflops or 1 / row.summary[PER_SECOND], ratio: share(row)}
+        keys = {time: row.gflops or 1 / row.summary[PER_SECOND], ratio: share}
         entries.append(Entry(name, shown, keys, rerun_command(name, found.device.kind)))
     return View(
         title=title_of(found.path, found),
         result="not compared",
         headline="A run without a comparison.",
-        points=[RATIO_NOTE] * (found.device.kind != OTHER),
+        points=[figures.RATIO_NOTE] * (not other),
         heading="Benchmarks",
         entries=entries,
     )
@@ -319,12 +311,12 @@ def headline(comparison: Comparison) -> str:
         found = [row for row in rows if row.verdict is verdict]
         if found:
             what = f"{len(found)} of {len(rows)} benchmarks {many if found[1:] else one}"
-            why = found[0].note if verdict is Verdict.ERROR else _slower(found[0])
+            why = found[0].note if verdict is Verdict.ERROR else slower(found[0])
             sentences.append(f"{what} ({first}: {found[0].name}, {why}).")
     timed = [row for row in rows if row.slowdown is not None]
     if not sentences and timed:
         worst = max(timed, key=lambda row: row.slowdown or 0.0)
-        return f"No benchmark is slower than its margin (worst: {worst.name}, {_slower(worst)})."
+        return f"No benchmark is slower than its margin (worst: {worst.name}, {slower(worst)})."
     if not sentences and rows and all(row.verdict is Verdict.IDENTICAL for row in rows):
         return f"Nothing had to be measured: {rows[0].note}."
     if not sentences and comparison.candidate.device.kind == "simt":
@@ -332,7 +324,7 @@ def headline(comparison: Comparison) -> str:
     return " ".join(sentences) or "No time was judged."
 
 
-def _slower(row: Row) -> str:
+def slower(row: Row) -> str:
     known = cells(row)
     bounds = f" ({known['interval']})" * bool(known["interval"])
     return f"{known['slow-down']}{bounds}, margin {known['margin']}"
@@ -357,7 +349,7 @@ def cells(row: Row) -> dict[str, str]:
         "margin": _margin(row),
         "baseline": _speed(row.baseline, row.metric),
         "candidate": _speed(row.candidate, row.metric),
-        "metric": METRIC_NAMES[row.metric],
+        "metric": figures.METRIC_NAMES[row.metric],
         "p": "" if row.p is None else f"{row.p:.1g}",
         "pairs": str(len(row.pairs) or ""),
         "note": ", ".join(part for part in (row.note, "key" if row.key else "", places) if part),

@@ -123,10 +123,11 @@ def _around(x: float, y: float, reach: float) -> Box:
     return x - reach, y - reach, x + reach, y + reach
 
 
-def round_values(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between the two: the ticks of a log scale."""
+def on_log_scale(channel: Any, low: float, high: float, **axis: Any) -> Any:
+    """The channel X or Y, with ticks at 1, 2 and 5 times the powers of ten."""
     ticks = [digit * 10.0**power for power in range(-9, 7) for digit in (1, 2, 5)]
-    return [tick for tick in ticks if low <= tick <= high]
+    channel = channel.axis(**axis, values=[tick for tick in ticks if low <= tick <= high])
+    return channel.scale(type="log", domain=[low, high], nice=False)
 
 
 PICTURE, WIDE, NARROW = 860, 1240, 350  # pixels: in the README; on the page, on a phone
@@ -151,15 +152,14 @@ Layers: TypeAlias = alt.LayerChart
 Chart: TypeAlias = alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 
 
-def looks_of(found: Sequence[Measured]) -> tuple[Any, Any, Any]:
+def looks_of(found: Sequence[Measured]) -> tuple[Any, ...]:
     """What sets a rung apart, the same in every chart: colour, shape, dash."""
     each = looks([rung.name for rung in found])
     kinds: tuple[Any, ...] = (alt.Color, alt.Shape, alt.StrokeDash)
-    colour, shape, dash = (
+    return tuple(
         kind("rung:N", legend=None).scale(domain=list(each), range=list(parts))
         for kind, parts in zip(kinds, zip(*each.values()))
     )
-    return colour, shape, dash
 
 
 def label_of(name: str) -> str:
@@ -176,9 +176,7 @@ def layered(*layers: alt.Chart) -> Layers:
 
 
 def data_of(rows: Sequence[Point]) -> alt.InlineData:
-    return alt.InlineData(
-        values=tuple(map(dict, rows))
-    )  # which Altair does not copy, unlike a list
+    return alt.InlineData(values=tuple(map(dict, rows)))  # Altair copies a list, but no tuple
 
 
 def finished(

@@ -23,15 +23,17 @@ from tilegate_ci.report.charts.base import (
 )
 from tilegate_ci.report.figures import METRIC_NAMES, Pooled, duration, percent, signed
 
-_LOOKS = {
-    Verdict.REGRESSED: (BAD, "triangle-right"),
-    Verdict.INCONCLUSIVE: (WARN, "square"),
-    Verdict.INCOMPARABLE: (WARN, "cross"),
-    Verdict.PASS: (INK, "circle"),
-    Verdict.IDENTICAL: (AXIS, "M-1,-0.25H1V0.25H-1Z"),  # a dash; Vega's own has no area to fill
-    Verdict.IMPROVED: (GOOD, "triangle-left"),
-}
 _POOLED = "geometric mean"
+_LOOKS = {
+    Verdict.REGRESSED.value: (BAD, "triangle-right"),
+    Verdict.INCONCLUSIVE.value: (WARN, "square"),
+    Verdict.INCOMPARABLE.value: (WARN, "cross"),
+    Verdict.PASS.value: (INK, "circle"),
+    # A dash, of which Vega's own has no area to fill.
+    Verdict.IDENTICAL.value: (AXIS, "M-1,-0.25H1V0.25H-1Z"),
+    Verdict.IMPROVED.value: (GOOD, "triangle-left"),
+    _POOLED: (ACCENT, "diamond"),
+}
 _TICKS = (-0.8, -0.5, -0.2, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 Processes = Mapping[str, Sequence[float]]  # the slow-down in each, by side
@@ -79,14 +81,11 @@ def forest(
         type="symlog" if far else "linear", constant=0.02, domain=[low, high], nice=False
     )
     up = alt.Y("place:O", axis=None).scale(domain=list(range(len(lines))), padding=0)
-    names = [v.value for v in _LOOKS if any(line["verdict"] == v.value for line in lines)]
-    known = {**{v.value: look for v, look in _LOOKS.items()}, _POOLED: (ACCENT, "diamond")}
-    names += [_POOLED] * bool(means)
-    legend = alt.Legend(columns=3 if narrow else len(names))
-    colour = alt.Color("verdict:N", legend=legend)
-    colour = colour.scale(domain=names, range=[known[n][0] for n in names])
-    shape = alt.Shape("verdict:N", legend=legend)
-    shape = shape.scale(domain=names, range=[known[n][1] for n in names])
+    kinds = [kind for kind in _LOOKS if any(line["verdict"] == kind for line in lines)]
+    legend = alt.Legend(columns=3 if narrow else len(kinds))
+    colours, shapes = ([_LOOKS[kind][at] for kind in kinds] for at in (0, 1))
+    colour = alt.Color("verdict:N", legend=legend).scale(domain=kinds, range=colours)
+    shape = alt.Shape("verdict:N", legend=legend).scale(domain=kinds, range=shapes)
     shown = tip(
         *(("label:N", "benchmark", ""), ("verdict:N", "verdict", ""), ("pairs:Q", "pairs", "")),
         *(("slow:Q", "slow-down", "+.2%"), ("low:Q", "lower", "+.2%"), ("high:Q", "upper", "+.2%")),

@@ -10,6 +10,7 @@ import altair as alt
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import GFLOPS
+from tilegate_ci.report import figures
 from tilegate_ci.report.charts.base import (
     ACCENT,
     AXIS,
@@ -31,17 +32,10 @@ from tilegate_ci.report.charts.base import (
     label_of,
     layered,
     looks_of,
-    round_values,
+    on_log_scale,
     tip,
 )
-from tilegate_ci.report.figures import (
-    RATIO_NOTE,
-    SHARE_SIZE,
-    Ladder,
-    Measured,
-    measured,
-    split_roof_note,
-)
+from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Ladder, Measured
 
 FP32, SPLIT = "FP32 arithmetic", "Operands split for tensor cores"
 _TFLOPS = ("TFLOP/s", "~r", ".2f")
@@ -64,14 +58,14 @@ def staircase(ladder: Ladder, width: int) -> Chart:
     roofs = {FP32: statistics.median(peaks) if peaks else 0.0, SPLIT: split_roof}
     size = _size_choice({p["x"] for p in points})
     panels = [
-        _steps(title, names, [p for p in points if p["rung"] in names], roofs[title], width)
-        for title, names in _groups(ladder).items()
+        _steps(title, [each.name for each in group], points, roofs[title], width)
+        for title, group in _groups(ladder).items()
     ]
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}, {p['share'] or '-'}" for p in points]
     chart = alt.VConcatChart(vconcat=panels, spacing=12).add_params(size)
     lines = "Dashed: cuBLAS. Roofs: the FFMA peak that bench measures"
     if split_roof:
-        lines += f"; {split_roof_note(split_roof)}"
+        lines += f"; {figures.split_roof_note(split_roof)}"
     title = alt.expr("'TFLOP/s at ' + size + '³'")
     return finished(chart, width, title, [f"{lines}.", ladder.note], words)
 
@@ -79,7 +73,8 @@ def staircase(ladder: Ladder, width: int) -> Chart:
 def _steps(
     title: str, names: Sequence[str], points: Sequence[dict[str, Any]], roof: float, width: int
 ) -> Layers:
-    """Bars, and two columns of numbers at their right."""
+    """Bars of some of the points, and two columns of numbers at their right."""
+    points = [point for point in points if point["rung"] in names]
     plot = width - 242
     top = 1.03 * max(roof, *(p["y"] for p in points))
     across = alt.X("y:Q", title=None).axis(format="~r", domain=False, tickCount=6)
@@ -133,23 +128,21 @@ def _panels(
 ) -> tuple[Chart, list[str]]:
     """Side by side where there is room, with one scale; and their data in words."""
     side_by_side, found = width >= 600, ladder.squares
-    groups = [
-        (title, _few([each for each in found if each.name in names], title == SPLIT), names)
-        for title, names in _groups(ladder).items()
-    ]
-    drawn = found if grey else [each for _, rungs, _ in groups for each in rungs]
+    groups = _groups(ladder)
+    few = {title: _few(group, title == SPLIT) for title, group in groups.items()}
+    drawn = found if grey else [each for rungs in few.values() for each in rungs]
     every = [value for each in drawn for value in values(each).values()]
     domain = (min(every) / 1.2, max(every) * 1.2)
     panel_width = width
     if side_by_side and len(groups) > 1:  # 262: axes, names at the ends of lines, and the gap
         panel_width = (width - 262) // 2 + LEFT + RIGHT
     panels, words = [], []
-    for title, rungs, names in groups:
-        points = _points(rungs, values)
+    for title, group in groups.items():
+        points = _points(few[title], values)
         words += [f"{p['rung']} at {p['x']}: {format(p['y'], y[2])}" for p in points]
-        others = [each for each in found if each.name in names and each not in rungs]
+        others = [each for each in group if each not in few[title]]
         behind = _points(others, values) if grey else ()
-        panel = _lines(points, "M = N = K", y, found, panel_width, domain=domain, grey=behind)
+        panel = _lines(points, y, found, panel_width, domain=domain, grey=behind)
         panels.append(panel.properties(title=_heading(title)))
     if side_by_side:
         return alt.HConcatChart(hconcat=panels), words
@@ -164,7 +157,7 @@ def one_rung(ladder: Ladder, name: str, before: str | None, width: int) -> Chart
     for point in shown:
         point["label"] = f"{label_of(point['rung'])} {_three_digits(point['y'])}"
     grey = [p for p in points if p["rung"] not in keen]
-    chart = _lines(shown, "M = N = K", _TFLOPS, ladder.squares, width, colours=keen, grey=grey)
+    chart = _lines(shown, _TFLOPS, ladder.squares, width, colours=keen, grey=grey)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in shown]
     return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [ladder.note], words)
 
@@ -173,7 +166,7 @@ def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int
     """Share of cuBLAS over the commits of the baseline, and last in the present run: of the rungs
     that the other charts show, the others in grey."""
     found = ladder.squares
-    past = [(v.commit[:7], v.date, measured(v.run, (), others=True)) for v in versions]
+    past = [(v.commit[:7], v.date, figures.measured(v.run, (), others=True)) for v in versions]
     runs = [
         (name, when, {rung.name: rung.shares() for rung in rungs})
         for name, when, rungs in [*past, ("this run", commit[:7], found)]
@@ -191,7 +184,7 @@ def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int
     few = {each.name for each in _few(fp32, False)} | {*ladder.splits}
     shown = [p for p in points if p["rung"] in few]
     grey = [p for p in points if p["rung"] not in few]
-    chart = _lines(shown, None, _SHARE, found, width, choice, grey=grey)
+    chart = _lines(shown, _SHARE, found, width, choice, grey=grey)
     words = [f"{p['rung']} at {p['size']}, {p['x']}: {p['y']:.1%}" for p in points]
     title = alt.expr("'Share of cuBLAS at ' + size + '³ by commit'")
     return finished(chart, width, title, [RATIO_NOTE], words)
@@ -199,7 +192,6 @@ def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int
 
 def _lines(
     points: list[dict[str, Any]],
-    x_title: str | None,
     y: tuple[str, str, str],
     found: Sequence[Measured],
     width: int,
@@ -208,8 +200,8 @@ def _lines(
     colours: Mapping[str, str] | None = None,
     grey: Sequence[dict[str, Any]] = (),
 ) -> Layers:
-    """A line per rung with its name at the end, over a scale of log2 where x has a title, else one
-    of names. `points` have rung, x, y, and with a choice of sizes a size; `y` is the axis's title,
+    """A line per rung with its name at the end: over sizes, or of a size that can be chosen over
+    commits. `points` have rung, x, y, and with a choice of sizes a size; `y` is the axis's title,
     its format and that of the tooltip, `domain` its ends. `colours` replaces those of the ladder.
     `grey` has the points of lines in the background."""
     points.sort(key=lambda point: point["rung"] != YARDSTICK)  # the others are drawn over it
@@ -225,18 +217,21 @@ def _lines(
         for point, place in zip(last.values(), places):
             ends.append({"label": label_of(point["rung"]), **point, "at": math.exp(place)})
     extents = list(dict.fromkeys(point["x"] for point in [*points, *grey]))
-    if x_title is not None:
+    drawn, named, behind = (alt.Chart(data_of(rows)) for rows in (points, ends, grey))
+    told = [("rung:N", "rung", ""), ("x:Q", "M = N = K", ""), ("y:Q", y[0], y[2])]
+    if choice is None:
         extents.sort()
-        across = alt.X("x:Q", title=x_title).axis(
-            values=extents, format="d", grid=False, labelFlush=False
-        )
+        across = alt.X("x:Q", title="M = N = K")
+        across = across.axis(values=extents, format="d", grid=False, labelFlush=False)
         ends_at = [extents[0], extents[-1] if len(extents) > 1 else 2 * extents[0]]
         across = across.scale(type="log", base=2, domain=ends_at, nice=False)
     else:
         across = alt.X("x:N", title=None, sort=None).axis(grid=False, labelAngle=-40)
         across = across.scale(type="point", padding=0.1, domain=extents)
-    up = alt.Y("y:Q", title=y[0]).axis(format=y[1], domain=False, values=round_values(low, high))
-    up = up.scale(type="log", domain=[low, high], nice=False)
+        told = [told[0], ("x:N", "commit", ""), told[2], ("when:N", "of", "")]
+        of_size = [chart.transform_filter("datum.size == size") for chart in (drawn, named, behind)]
+        drawn, named, behind = of_size
+    up = on_log_scale(alt.Y("y:Q", title=y[0]), low, high, format=y[1], domain=False)
     colour, shape, dash = looks_of(found)
     if colours is not None:
         scale = {"domain": list(colours), "range": list(colours.values())}
@@ -248,20 +243,11 @@ def _lines(
         name=f"pointed{len(points)}", fields=["rung"], on="pointerover", clear="pointerout"
     )
     faint = alt.OpacityValue(**alt.when(pointed).then(alt.value(1)).otherwise(alt.value(0.15)))
-    at = ("x:Q", x_title, "") if x_title else ("x:N", "commit", "")
-    shown = tip(("rung:N", "rung", ""), at, ("y:Q", y[0], y[2]))
-    drawn, named = alt.Chart(data_of(points)), alt.Chart(data_of(ends))
-    if choice is not None:
-        shown += tip(("when:N", "of", ""))
-        drawn = drawn.transform_filter("datum.size == size")
-        named = named.transform_filter("datum.size == size")
-    behind = alt.Chart(data_of(grey)).mark_line(color=FAINT, strokeWidth=1.2)
-    if choice is not None:
-        behind = behind.transform_filter("datum.size == size")
-    if colours is None:  # where a reader can ask which one a line is
-        behind = behind.encode(tooltip=shown)
-    layers = [behind.encode(across, up, detail="rung:N")] if grey else []
-    layers += [
+    shown = tip(*told)
+    asked = {"tooltip": shown} if colours is None else {}  # which one of the grey lines it is
+    faded = behind.mark_line(color=FAINT, strokeWidth=1.2)
+    layers = [
+        *([faded.encode(across, up, detail="rung:N", **asked)] if grey else []),
         drawn.mark_line().encode(across, up, colour, dash, strokeWidth=bold, opacity=faint),
         drawn.mark_point(filled=True, size=45, opacity=1)
         .encode(across, up, colour, shape, opacity=faint, tooltip=shown)
@@ -277,14 +263,14 @@ def _lines(
     return chart.add_params(choice) if choice is not None else chart
 
 
-def _groups(ladder: Ladder) -> dict[str, list[str]]:
-    """Names of rungs in two groups, each with cuBLAS: in FP32, and with split operands if there are
+def _groups(ladder: Ladder) -> dict[str, list[Measured]]:
+    """The rungs in two groups, each with cuBLAS: in FP32, and with split operands if there are
     any."""
-    names = [each.name for each in ladder.squares if each.rows]
-    split = [name for name in names if name in ladder.splits]
-    yardstick = [name for name in names if name == YARDSTICK]
-    fp32 = {FP32: [name for name in names if name not in ladder.splits]}
-    return {**fp32, SPLIT: [*split, *yardstick]} if split else fp32
+    rungs = [each for each in ladder.squares if each.rows]
+    split = [each for each in rungs if each.name in ladder.splits]
+    fp32 = [each for each in rungs if each not in split]
+    yardstick = [each for each in fp32 if each.name == YARDSTICK]
+    return {FP32: fp32, SPLIT: [*split, *yardstick]} if split else {FP32: fp32}
 
 
 def _few(found: Sequence[Measured], every: bool) -> list[Measured]:
@@ -381,12 +367,8 @@ def roofline(ladder: Ladder, width: int) -> Chart:
             point[f"{key}_x"] = left * (right / left) ** (x / plot)
             point[f"{key}_y"] = top * (bottom / top) ** (y / height)
     across = alt.X("x:Q", title="FLOP of the product, 2·M·N·K, per byte of device memory")
-    across = across.axis(values=round_values(left, right), format="~r")
-    across = across.scale(type="log", domain=[left, right], nice=False)
-    up = alt.Y("y:Q", title="TFLOP/s").axis(
-        values=round_values(bottom, top), format="~r", domain=False
-    )
-    up = up.scale(type="log", domain=[bottom, top], nice=False)
+    across = on_log_scale(across, left, right, format="~r")
+    up = on_log_scale(alt.Y("y:Q", title="TFLOP/s"), bottom, top, format="~r", domain=False)
     shown = tip(("rung:N", "rung", ""), ("y:Q", "TFLOP/s", ".2f"), ("x:Q", "FLOP per byte", ".1f"))
     colour, shape, _ = looks_of(ladder.found)
     drawn = alt.Chart(data_of(points))
@@ -411,5 +393,5 @@ def roofline(ladder: Ladder, width: int) -> Chart:
     words += [f"{p['rung']}: {p['y']:.2f} at {p['x']:.1f} FLOP per byte" for p in points]
     notes = [f"Device memory: {bandwidth:.2f} TB/s, counted in {profile.path}.", ladder.note]
     if split_roof:
-        notes.insert(0, f"Tensor cores: {split_roof_note(split_roof)}.")
+        notes.insert(0, f"Tensor cores: {figures.split_roof_note(split_roof)}.")
     return finished(chart, width, f"Roofline at {profile.size}³", notes, words)
