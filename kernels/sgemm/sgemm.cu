@@ -77,8 +77,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
         add_reason(stage, choice.status);
         continue;
       }
-      if (stage->math == Math::fp32_split && !choice.decides_on_device)
-        continue;  // FP32 in any case: another stage's
+      if (stage->math == Math::fp32_split && !choice.decides_on_device) continue;  // in FP32 anyway
       choice.configuration = std::string(stage->name) + ":" + choice.configuration;
       all.push_back(std::move(candidate));
     }
