@@ -64,6 +64,7 @@ def test_the_choice_of_sgemm(program: list[str], capsys: pytest.CaptureFixture[s
     [
         (["Warptile", "64x64x64/TN"], "Warptile/64x64x64/TN: Warptile takes no transposed"),
         (["--diff", "Naive", "Warptile", "64x64x64/TN"], "takes no transposed"),
+        (["--diff", "Naive", "Naive"], "--diff Naive Naive: the same rung"),
         (["Warptile", "64x64"], "malformed benchmark name 'Warptile/64x64'"),
         (["Warptile.nope", "64x64x64"], "no stage is called 'Warptile.nope'"),
     ],

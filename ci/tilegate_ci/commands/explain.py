@@ -27,6 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
         rung, shape = None, rung
     if bool(rung) == bool(both):
         raise GateError("name a rung, or two after --diff")
+    if both and both[0] == both[1]:
+        raise GateError(f"--diff {both[0]} {both[1]}: the same rung")
     asked = list(both or [rung])
     try:
         fma = math.prod(shape_of(canonical_name(f"{asked[0]}/{shape}")))
