@@ -138,6 +138,18 @@ TEST_F(Int8Gemm, MatchesIntegerModelWithStreamK) {
 
 // Rows that end and begin within an octave, at its ends, and at those of the range; zeros; equal
 // elements; numbers that are far smaller than the largest.
+// Two tiles along rows, along columns, and of a batch.
+TEST_F(Int8Gemm, MatchesIntegerModelWithSplitK) {
+  for (Problem problem : {Problem::dense({131, 5, 516}, Op::kN, Op::kT),
+                          Problem::dense({5, 140, 516}, Op::kT, Op::kN),
+                          Problem::dense({3, 2, 544}, Op::kN, Op::kT, 2)}) {
+    set_alpha_and_beta(problem);
+    expect_model(stage, Operation(problem), 6, "128x128splitk");
+    expect_model(eight(), Operation(problem), 8, "128x128splitk");
+  }
+  expect_model(ten(), Operation(Problem::dense({5, 140, 516})), 10, "128x128splitk");
+}
+
 TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
   constexpr std::int64_t k = 160;
   Operation operation(Problem::dense({24, 10, k}, Op::kN, Op::kT));
