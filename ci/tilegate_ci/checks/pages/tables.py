@@ -323,7 +323,7 @@ def numbers_block(
 
 
 def prepared_block(run: Run) -> str:
-    """Products with a prepared B beside those that split it, or do not split at all."""
+    """Products with a prepared B beside Sgemm, in FP32 and with split operands."""
 
     def extents(shape: str) -> list[int]:
         return [int(extent) for extent in shape.partition("/")[0].split("x")]

@@ -142,7 +142,7 @@ def update(
 
 
 def of_today(repository: Path, lines: Sequence[L]) -> list[L]:
-    """Without those that have changed since."""
+    """The lines that their files still have."""
     paths = {line.file: repository / line.file for line in lines}
     texts = {file: read_text(path) for file, path in paths.items() if path.exists()}
     there = {file: {line.strip() for line in text.splitlines()} for file, text in texts.items()}

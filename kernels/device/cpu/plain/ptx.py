@@ -73,7 +73,7 @@ def _lines(text: str) -> list[str]:
 def _instruction(
     line: str, values: Sequence[str], operands: Sequence[Operand], registers: set[str]
 ) -> str:
-    """`registers`: those that were declared; a declaration adds to them."""
+    """`registers`: all that are declared; a declaration adds to them."""
     local = _LOCAL.match(line)
     if local:
         kind = _TYPES.get(local[1])

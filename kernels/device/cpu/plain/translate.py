@@ -508,7 +508,7 @@ def _close_angle(words: list[str], start: int) -> int:
     return len(words)
 
 
-# Names that CUDA declares, by their form: the compiler finds those that plain.hpp lacks.
+# Names that CUDA declares, by their form: the compiler reports a name that plain.hpp lacks.
 _OF_CUDA = (
     r"(?:__\w+|cu(?:da|blas|rand)?[A-Z]\w*|atomic[A-Z]\w*|(?:make_)?(?:float|double|"
     r"u?(?:char|short|int|long|longlong))[1-4]|\w+_group|half2?|nv_bfloat16\w*|rsqrtf?|clock)"
