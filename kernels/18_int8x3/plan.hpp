@@ -482,11 +482,11 @@ constexpr GemmConfig kGemmConfigs[] = {
 constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // Costs of stream-K: once; per block whose partial sums another block adds; and as a share of the
 // main loop's time, because the clock is lower when all multiprocessors are busy.
+constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.015;
 // Costs of split-K, estimated: once, for the launch of add_partials; per byte of partial sums,
 // which are written and read. Not timed on a GPU yet, so that only a caller who names it gets
 // split-K.
 constexpr double kSplitKOnce = 4e-6, kSplitKSums = 4e-13;
-constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.015;
 
 // Ten products cost the launch of `refine` in every call. They are allowed where that is little of
 // the expected time.

@@ -117,6 +117,15 @@ class _Thread(threading.local):
         self.check(library().tilegate_set_workspace_limit(self.handle, limit))
         self.told = math, stream, limit
 
+    def take_workspace(self, size: int, allocate: Callable[[int], tuple[int, Any]]) -> Any:
+        """For the next call. The owner, which may be freed after it: only then may other work of
+        the stream take it."""
+        if not size:
+            return None
+        pointer, owner = allocate(size)
+        self.check(library().tilegate_set_workspace(self.handle, pointer, size))
+        return owner
+
     def plan(self, a: Operand, b: Operand, c: int, alpha: float, beta: float) -> _Product:
         (shape_a, of_a, at_a), (shape_b, of_b, at_b) = a, b
         *batches, m, n = result_shape(shape_a, shape_b)
@@ -185,14 +194,11 @@ def multiply(
             mine.products.clear()
         product = mine.products[key] = mine.plan(a, b, c, alpha, beta)
     head, after_a, after_b, after_c, workspace = product
-    owner = None
-    if workspace:
-        pointer, owner = allocate(workspace)
-        mine.check(library().tilegate_set_workspace(mine.handle, pointer, workspace))
+    owner = mine.take_workspace(workspace, allocate)
     status = mine.sgemm(*head, at_a, *after_a, at_b, *after_b, c, *after_c)
     if status != _SUCCESS:
         mine.check(status)
-    del owner  # only now may it be taken for other work of the stream
+    del owner
 
 
 class PreparedB:
@@ -249,11 +255,10 @@ class PreparedB:
                 size = ctypes.c_size_t()
                 bytes_of = library().tilegate_sgemm_prepared_workspace_bytes
                 mine.check(bytes_of(mine.handle, *arguments, ctypes.byref(size)))
+                if len(self._workspaces) >= _PLANS:
+                    self._workspaces.clear()
                 self._workspaces[key] = size.value
-            workspace, owner = self._workspaces[key], None
-            if workspace:
-                pointer, owner = allocate(workspace)
-                mine.check(library().tilegate_set_workspace(mine.handle, pointer, workspace))
+            owner = mine.take_workspace(self._workspaces[key], allocate)
             mine.check(library().tilegate_sgemm_prepared(mine.handle, *arguments))
             del owner
 
