@@ -80,7 +80,10 @@ def looks(wanted: int) -> dict[int, Share]:
     """
     if wanted <= EARLY:
         return {wanted: WHOLE}
-    return {MIN_PAIRS: Share(0.0, 0.1), EARLY: Share(0.1, 0.1), wanted: Share(0.9, 0.8)}
+    first = {MIN_PAIRS: Share(0.0, 0.1), EARLY: Share(0.1, 0.1)}
+    if wanted <= PAIRS:
+        return {**first, wanted: Share(0.9, 0.8)}
+    return {**first, PAIRS: Share(0.4, 0.3), wanted: Share(0.5, 0.5)}
 
 
 def estimate(slowdowns: Any, delta: Any, share: Share = WHOLE) -> Estimate:

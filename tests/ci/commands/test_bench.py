@@ -179,6 +179,16 @@ def test_a_slowed_rung_is_regressed_and_named_on_another_board_too(machine, capf
     assert "ci/gate run --no-screen --base" in out
 
 
+def test_what_twelve_pairs_leave_open_is_measured_on(machine):
+    machine.with_history()
+    board = {"clock": 8, "ratio": 1, "slow": {"Naive": 4}, "noise": 0.015}
+    machine.set(**board)
+    set_base(machine, {"seed": 7, **board})
+    assert machine.run(commit=()) == 0
+    assert machine.verdicts()["Naive/64x64x64"] == "pass"
+    assert machine.result("pairs/process-pair-36-head.json").exists()
+
+
 def test_the_baseline_s_own_sources_are_identical_whatever_their_times(machine, capfd):
     machine.with_history("// a kernel\n")
     calls = len(machine.calls)

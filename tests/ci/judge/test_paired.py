@@ -85,9 +85,10 @@ def test_noise_makes_it_inconclusive_not_regressed():
 
 def test_all_looks_together_have_the_errors_of_one():
     assert looks(5) == {5: WHOLE}
-    assert list(looks(12)) == [4, 8, 12]
-    assert sum(share.block for share in looks(12).values()) == pytest.approx(1)
-    assert sum(share.let_pass for share in looks(12).values()) == pytest.approx(1)
+    assert [list(looks(wanted)) for wanted in (12, 36)] == [[4, 8, 12], [4, 8, 12, 36]]
+    for wanted in (9, 12, 13, 36):
+        assert sum(share.block for share in looks(wanted).values()) == pytest.approx(1)
+        assert sum(share.let_pass for share in looks(wanted).values()) == pytest.approx(1)
     few = Share(0.1, 0.1)
     sure = estimate([0.02 + noise for noise in NOISE], 0.01, few)
     assert sure.upper > around(0.02).upper

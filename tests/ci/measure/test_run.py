@@ -304,6 +304,14 @@ def test_what_looks_faster_is_confirmed_before_it_is_called_so(with_baseline, ga
     assert "2 improved" in gate_run("run", "--seed", 2).out
 
 
+def test_what_looks_faster_passes_where_pairs_leave_it_open(with_baseline, gate_run):
+    for side in ("base", "head"):
+        with_baseline.set(side, slow={"Warptile": -9}, noise=0.02)
+    done = gate_run("run", "--filter", "^Warptile/")
+    assert (done.code, "look faster, measuring them in pairs: Warptile/" in done.err) == (0, True)
+    assert len([*Path("work").glob("run-*/process-pair-5-*.json")]) == 2  # no look decided
+
+
 def test_a_side_is_named_by_its_commit_where_that_is_all_of_it(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
