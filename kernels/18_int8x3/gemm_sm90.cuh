@@ -127,22 +127,17 @@ class SplitKScheduler {
   unsigned count_, splits_, chunks_;
 };
 
-template <typename T>
-__device__ unsigned splits_of(const GemmParams& params) {
-  return T::kLevels == 3 ? params.splits_six : params.splits_eight;
-}
-
 // The scheduler of a kernel, and the last argument of its constructor.
 template <unsigned kCluster, Decomposition kDecomposition>
 using SchedulerOf =
     std::conditional_t<kDecomposition == Decomposition::kSplitK, SplitKScheduler,
                        Scheduler<kCluster, kDecomposition == Decomposition::kStreamK>>;
-template <typename T, Decomposition kDecomposition>
-__device__ decltype(auto) parts_of(const GemmParams& params) {
+template <Decomposition kDecomposition>
+__device__ const auto& parts_of(const GemmParams& params) {
   if constexpr (kDecomposition == Decomposition::kSplitK) {
-    return splits_of<T>(params);
+    return params.splits;
   } else {
-    return (params.stream_k);
+    return params.stream_k;
   }
 }
 
@@ -321,7 +316,7 @@ __device__ void produce(const GemmParams& params, const TileScheduler& tiles, un
   };
   Pipeline<T::kStages> pipeline;
   const SchedulerOf<kCluster, kDecomposition> scheduler(tiles, count, params.chunks,
-                                                        parts_of<T, kDecomposition>(params));
+                                                        parts_of<kDecomposition>(params));
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const TileCoord& tile = work.tile;
@@ -379,7 +374,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
   constexpr bool kStreamK = kDecomposition == Decomposition::kStreamK;
   Pipeline<T::kStages> pipeline;
   const SchedulerOf<kCluster, kDecomposition> scheduler(tiles, count, params.chunks,
-                                                        parts_of<T, kDecomposition>(params));
+                                                        parts_of<kDecomposition>(params));
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
@@ -433,7 +428,7 @@ __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
                             const TileScheduler& tiles, unsigned count, int thread,
                             GemmStorage& smem) {
   const SchedulerOf<kCluster, kDecomposition> scheduler(tiles, count, params.chunks,
-                                                        parts_of<T, kDecomposition>(params));
+                                                        parts_of<kDecomposition>(params));
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     if (work.stores_tile == 0) {
@@ -522,65 +517,94 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
 // Split-K: the kernel add_partials adds the partial sums of each tile, folds them and stores the
 // tile to C. They are integers, so that the bits are those of whole tiles.
 
-// Eight columns of a tile, as store_results wants them. A thread has one vector of each level.
+// What a warpgroup stores at a time: 64 rows, eight columns. A thread has one vector of each level.
 template <typename T>
 struct EightColumns {
   static constexpr int kLevels = T::kLevels, kBlockN = 8;
   static constexpr bool kHasTails = T::kHasTails;
 };
 
-// Each block computes eight columns of a tile at a time, in the consumers' layout of threads.
-template <typename T>
-__device__ void add_partials_of(const KernelArgs& args, const GemmParams& params,
-                                const TileScheduler& tiles, unsigned count) {
-  constexpr unsigned kGroups = T::kBlockN / 8;  // and vectors of a level, per thread
-  const unsigned splits = splits_of<T>(params);
-  const int thread = static_cast<int>(threadIdx.x), warpgroup = thread / kWarpgroup;
-  for (unsigned unit = blockIdx.x; unit < count * kGroups; unit += gridDim.x) {
-    const unsigned number = unit / kGroups, group = unit % kGroups;
-    const std::byte* partials = params.partials + std::size_t{number} * splits * kPartialBytes<T>;
-    const float* from = reinterpret_cast<const float*>(partials) +
-                        4 * (static_cast<int>(group) * kConsumers + thread);
-    std::int32_t sums[T::kLevels][4]{};
-#pragma unroll 4
-    for (unsigned split = 0; split < splits; ++split) {
-#pragma unroll
-      for (int level = 0; level < T::kLevels; ++level) {
-        const auto v = device::load_vector<float4>(from + level * (T::kBlockN / 2) * kConsumers);
-        sums[level][0] += static_cast<std::int32_t>(bits_of(v.x));
-        sums[level][1] += static_cast<std::int32_t>(bits_of(v.y));
-        sums[level][2] += static_cast<std::int32_t>(bits_of(v.z));
-        sums[level][3] += static_cast<std::int32_t>(bits_of(v.w));
-      }
-      from += kPartialBytes<T> / 4;
-    }
-    const TileCoord tile = tiles.tile(count - 1 - number);
-    const std::int64_t row = std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
-                       col = std::int64_t{tile.col} * T::kBlockN + 8 * group;
-    const float* step_rows =
-        params.steps_a + params.a.own(tile.batch_index) * params.a.rows() + row;
-    const float* step_cols = params.steps_b + params.b.own(tile.batch_index) * params.b.rows() +
-                             params.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
-    KernelArgs matrix = args;
-    matrix.c += tile.batch_index * args.stride_c;
-    store_results<EightColumns<T>>(matrix, params.float2_c, row, col, thread % kWarpgroup,
-                                   step_rows, step_cols, sums);
-  }
+// Warpgroups of a block; each adds the partial sums of every fourth part.
+constexpr unsigned kAdders = 4;
+struct AddStorage {
+  float sums[kAdders - 1][4][kWarpgroup][4];  // of the other warpgroups: [][level][thread][]
+};
+
+template <int kLevels>
+__device__ void add_vector(std::int32_t (&sums)[kLevels][4], int level, const float4& v) {
+  sums[level][0] += static_cast<std::int32_t>(bits_of(v.x));
+  sums[level][1] += static_cast<std::int32_t>(bits_of(v.y));
+  sums[level][2] += static_cast<std::int32_t>(bits_of(v.z));
+  sums[level][3] += static_cast<std::int32_t>(bits_of(v.w));
 }
 
-inline __global__ void __launch_bounds__(kConsumers)
+// All warpgroups of a block compute the same results of one consumer warpgroup, in its layout of
+// threads. A tile has 2 · kBlockN / 8 such blocks.
+template <typename T>
+__device__ void add_partials_of(const KernelArgs& args, const GemmParams& params,
+                                const TileScheduler& tiles, AddStorage& smem) {
+  constexpr unsigned kBlocks = T::kBlockN / 4;
+  const unsigned adder = threadIdx.x / kWarpgroup;
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
+  const unsigned number = blockIdx.x / kBlocks, group = blockIdx.x % kBlocks / 2,
+                 warpgroup = blockIdx.x % 2;
+  const std::byte* partials =
+      params.partials + (std::size_t{number} * params.splits + adder) * kPartialBytes<T>;
+  const float* from = reinterpret_cast<const float*>(partials) +
+                      4 * (group * kConsumers + warpgroup * kWarpgroup + thread);
+  std::int32_t sums[T::kLevels][4]{};
+#pragma unroll 4
+  for (unsigned split = adder; split < params.splits; split += kAdders) {
+#pragma unroll
+    for (int level = 0; level < T::kLevels; ++level) {
+      const float* of_level = from + level * (T::kBlockN / 2) * kConsumers;
+      add_vector(sums, level, device::load_vector<float4>(of_level));
+    }
+    from += kAdders * (kPartialBytes<T> / 4);
+  }
+  if (adder > 0) {
+#pragma unroll
+    for (int level = 0; level < T::kLevels; ++level) {
+      const auto word = [&](int i) { return float_of(static_cast<std::uint32_t>(sums[level][i])); };
+      device::store_vector(smem.sums[adder - 1][level][thread],
+                           make_float4(word(0), word(1), word(2), word(3)));
+    }
+  }
+  __syncthreads();
+  if (adder > 0) return;
+#pragma unroll
+  for (int level = 0; level < T::kLevels; ++level) {
+#pragma unroll
+    for (unsigned other = 0; other < kAdders - 1; ++other) {
+      add_vector(sums, level, device::load_vector<float4>(smem.sums[other][level][thread]));
+    }
+  }
+  const unsigned count = gridDim.x / kBlocks;
+  const TileCoord tile = tiles.tile(count - 1 - number);
+  const std::int64_t row = std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
+                     col = std::int64_t{tile.col} * T::kBlockN + 8 * group;
+  const float* step_rows = params.steps_a + params.a.own(tile.batch_index) * params.a.rows() + row;
+  const float* step_cols = params.steps_b + params.b.own(tile.batch_index) * params.b.rows() +
+                           params.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
+  KernelArgs matrix = args;
+  matrix.c += tile.batch_index * args.stride_c;
+  store_results<EightColumns<T>>(matrix, params.float2_c, row, col, thread, step_rows, step_cols,
+                                 sums);
+}
+
+inline __global__ void __launch_bounds__(kAdders* kWarpgroup)
     add_partials(KernelArgs args, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  auto& smem = device::shared_storage<AddStorage>();
   device::wait_for_previous_kernel();
   device::launch_dependents();
   const Path path = *params.decision;
-  const auto products = static_cast<unsigned>(args.batch);
   if (path == Path::kSix) {
-    add_partials_of<Tiles<128, 6>>(args, params, params.six, products * params.six.count);
+    add_partials_of<Tiles<64, 6>>(args, params, params.six, smem);
   } else if (path == Path::kEight) {
-    add_partials_of<Eight>(args, params, params.eight, products * params.eight.count);
+    add_partials_of<Eight>(args, params, params.eight, smem);
   } else if (path == Path::kTen) {
-    add_partials_of<Ten>(args, params, params.eight, products * params.eight.count);
+    add_partials_of<Ten>(args, params, params.eight, smem);
   }
 #endif
 }

@@ -270,7 +270,7 @@ struct GemmParams {
   std::byte* partials = nullptr;  // partial sums, per block
   unsigned* flags = nullptr;      // one per block: its partial sums are ready
   Fp32Args fp32;
-  unsigned splits_six = 1, splits_eight = 1;  // split-K: blocks per tile of `six`, of `eight`
+  unsigned splits = 1;  // split-K: blocks per tile
 };
 
 // The decision, the same in all blocks: each reduces the same numbers in the same order. `kept`: of

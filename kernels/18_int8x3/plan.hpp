@@ -410,11 +410,12 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
 }
 
 inline Status enqueue_split_k(const Launches& launches, const KernelArgs& args, Stream stream) {
-  constexpr auto enqueue_parts = enqueue_multiply<Tiles<128, 6>, 1, Decomposition::kSplitK>;
+  constexpr auto enqueue_parts = enqueue_multiply<Tiles<64, 6>, 1, Decomposition::kSplitK>;
   if (Status s = enqueue_parts(launches, args, stream); !s.ok()) return s;
   return device::launch({.kernel = "add partial sums",
                          .blocks = launches.sum_blocks,
-                         .threads_x = kConsumers,
+                         .threads_x = kAdders * kWarpgroup,
+                         .shared_bytes = sizeof(AddStorage),
                          .overlaps_previous = true,
                          .adds_to_c = launches.adds_to_c},
                         stream, add_partials, args, with_addresses(launches, args.workspace));
@@ -465,7 +466,6 @@ constexpr auto kDataParallel = Decomposition::kDataParallel, kSplitK = Decomposi
 constexpr GemmConfig kGemmConfigs[] = {
     {"128x128", 128, 1, Tiles<128, 6>::kStages, kDataParallel, false, kWide,
      enqueue_multiply<Tiles<128, 6>, 1>},
-    {"128x128splitk", 128, 1, Tiles<128, 6>::kStages, kSplitK, false, kWide, enqueue_split_k},
     {"128x128streamk", 128, 1, Tiles<128, 6>::kStages, kStreamK, false, kWide,
      enqueue_multiply<Tiles<128, 6>, 1, kStreamK>},
     {"128x128pairs", 128, 2, Tiles<128, 6, true>::kStages, kDataParallel, false, kWidePairs,
@@ -474,6 +474,7 @@ constexpr GemmConfig kGemmConfigs[] = {
      enqueue_multiply<Tiles<128, 6, true>, 2, kStreamK>},
     {"128x64", 64, 1, Tiles<64, 6>::kStages, kDataParallel, false, kNarrow,
      enqueue_multiply<Tiles<64, 6>, 1>},
+    {"128x64splitk", 64, 1, Tiles<64, 6>::kStages, kSplitK, false, kNarrow, enqueue_split_k},
     {"128x64warps", kWarpsN, 1, kWarpsStages, kDataParallel, true, kByWarps,
      enqueue_multiply_warps}};
 
@@ -483,10 +484,9 @@ constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // Costs of stream-K: once; per block whose partial sums another block adds; and as a share of the
 // main loop's time, because the clock is lower when all multiprocessors are busy.
 constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.015;
-// Costs of split-K, estimated: once, for the launch of add_partials; per byte of partial sums,
-// which are written and read. Not timed on a GPU yet, so that only a caller who names it gets
-// split-K.
-constexpr double kSplitKOnce = 4e-6, kSplitKSums = 4e-13;
+// Costs of split-K: once, for the launch of add_partials; per byte of partial sums, which are
+// written and read.
+constexpr double kSplitKOnce = 2e-6, kSplitKSums = 4e-13;
 
 // Ten products cost the launch of `refine` in every call. They are allowed where that is little of
 // the expected time.
@@ -512,7 +512,7 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
   const double before = config.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
   double multiply = whole * products;
   if (config.splits_k()) {
-    multiply = products / params.splits_six + kSplitKOnce +
+    multiply = products / params.splits + kSplitKOnce +
                static_cast<double>(launches.partial_bytes) * kSplitKSums;
   }
   if (config.stream_k()) {
@@ -531,13 +531,6 @@ inline double call_seconds(const GemmConfig& config, const Launches& launches,
                                                                  launches.splits_b ? 1.0 : 0.0);
 }
 
-// For the choice among candidates: that of split-K is the last.
-inline double seconds_of(const GemmConfig& config, const Launches& launches,
-                         const Problem& problem) {
-  constexpr double kNotTimed = 1e6;
-  return call_seconds(config, launches, problem) + (config.splits_k() ? kNotTimed : 0.0);
-}
-
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
 // Each gets at least 16 chunks. At most 8 share a tile, because one of them adds all partial sums.
 constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
@@ -547,7 +540,6 @@ constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
 // Split-K: how many blocks share each of `tiles` tiles. Each gets at least kLeastSplitChunks
 // chunks.
 constexpr std::int64_t kLeastSplitChunks = 8;
-constexpr std::int64_t kSumBlocksPerSm = 8;  // of add_partials
 constexpr std::int64_t splits_of_tile(std::int64_t tiles, std::int64_t chunks,
                                       const Device& device) {
   return std::clamp<std::int64_t>(device.multiprocessors / tiles, 1,
@@ -656,18 +648,11 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   launches.blocks = config.cluster * clusters;
   if (config.splits_k()) {
     GemmParams& params = launches.params;
-    const std::int64_t chunks = workspace.a.chunks_k,
-                       narrow_tiles = problem.batch * params.eight.count,
-                       six = splits_of_tile(tiles, chunks, device),
-                       eight = splits_of_tile(narrow_tiles, chunks, device);
-    params.splits_six = static_cast<unsigned>(six);
-    params.splits_eight = static_cast<unsigned>(eight);
-    launches.blocks = std::max(tiles * six, narrow_tiles * eight);
-    launches.partial_bytes =
-        std::max(static_cast<std::size_t>(tiles * six) * kPartialBytes<Tiles<128, 6>>,
-                 static_cast<std::size_t>(narrow_tiles * eight) * kPartialBytes<Eight>);
-    launches.sum_blocks =
-        std::min(tiles * config.block_n / 8, kSumBlocksPerSm * device.multiprocessors);
+    const std::int64_t splits = splits_of_tile(tiles, workspace.a.chunks_k, device);
+    params.splits = static_cast<unsigned>(splits);
+    launches.blocks = tiles * splits;
+    launches.partial_bytes = static_cast<std::size_t>(launches.blocks) * kPartialBytes<Eight>;
+    launches.sum_blocks = tiles * config.block_n / 4;
   }
   // FP32 splits K where tiles of 128×128 leave clusters idle.
   const std::int64_t fp32_tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
@@ -780,7 +765,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
       kernel.parameters.push_back(parameter::count("tiles of a block", waves));
     }
     if (config.splits_k()) {
-      const std::int64_t splits = six ? params.splits_six : params.splits_eight;
+      const std::int64_t splits = params.splits;
       kernel.parameters.push_back(parameter::count("splits of a tile", splits));
       kernel.parameters.push_back(parameter::each("equal splits", chunks % splits == 0));
       kernel.parameters.push_back(
@@ -847,7 +832,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                    call_seconds(config, launches, problem) >= kLeastForOutliers)) {
     allow_outliers(device, launches);
   }
-  return {choice_of(config, problem, launches, least), seconds_of(config, launches, problem)};
+  return {choice_of(config, problem, launches, least), call_seconds(config, launches, problem)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.
@@ -913,7 +898,7 @@ inline Status setup() {
     if (Status s = stage->prepare(); !s.ok()) return s;
   }
   for (auto* kernel :
-       {multiply<Tiles<128, 6>, 1, kDataParallel>, multiply<Tiles<128, 6>, 1, kSplitK>,
+       {multiply<Tiles<128, 6>, 1, kDataParallel>, multiply<Tiles<64, 6>, 1, kSplitK>,
         multiply<Tiles<128, 6>, 1, kStreamK>, multiply<Tiles<128, 6, true>, 2, kDataParallel>,
         multiply<Tiles<128, 6, true>, 2, kStreamK>, multiply<Tiles<64, 6>, 1, kDataParallel>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(GemmStorage)); !s.ok()) return s;

@@ -153,7 +153,7 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
                                    stream, copy_widths, copy);
     return status.ok() ? multiply(args, stream) : status;
   };
-  return {choice, seconds_of(config, launches, product) + kCopyWidths};
+  return {choice, call_seconds(config, launches, product) + kCopyWidths};
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ void add_digits(PathCases& cases) {
   cases.add({.shape = {67, 2, 288}}, kFp32);  // in parts
   cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp32, {"128x64", "128x128pairs"});
   // The other kernels that split, and a tile in three pieces.
-  cases.add({.shape = {3, 5, 1060}}, 6, {"128x64", "128x128splitk"});
+  cases.add({.shape = {3, 5, 1060}}, 6, {"128x64", "128x64splitk"});
   cases.add({.shape = {3, 5, 1540}}, 6, {"128x128streamk"});
   cases.add({.shape = {3, 2, 12300}}, kFp32, {"128x64"});
   // Digits of A serve two panels; those of the next K add to C.
@@ -139,7 +139,7 @@ std::vector<Case> path_cases(const Stage& stage) {
   } else if (stage.name == "Int8x3.eight") {
     cases.add({.shape = {3, 2, 128}}, 8);
     cases.add({.shape = {3, 2, 128}, .batch = kMoreThanBlocks}, 8, {"128x64", "128x128pairs"});
-    cases.add({.shape = {67, 66, 520}}, 8, {"128x128splitk"});
+    cases.add({.shape = {67, 66, 520}}, 8, {"128x64splitk"});
   } else if (stage.name == "Int8x3.ten") {
     const std::set<std::string> of_wgmma = {"128x128", "128x128streamk", "128x128pairs",
                                             "128x128pairsstreamk", "128x64"};
@@ -148,7 +148,7 @@ std::vector<Case> path_cases(const Stage& stage) {
     if (is_thorough()) {
       cases.add({.shape = {67, 66, 288}, .batch = kMoreThanBlocks}, 10, {"128x64"});
     }
-    cases.add({.shape = {3, 5, 1060}}, 10, {"128x64", "128x128splitk"});  // several slices of K
+    cases.add({.shape = {3, 5, 1060}}, 10, {"128x64", "128x64splitk"});  // several slices of K
   } else if (stage.name == "Int8x3.fp32") {
     cases.add({.shape = {3, 2, 128}}, kFp32, {"128x64"});
   } else if (stage.name == "Int8x3.fp32_apart") {

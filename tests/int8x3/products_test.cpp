@@ -97,10 +97,20 @@ TEST(Int8Plan, TakesStreamKForAPartialWave) {
   EXPECT_EQ(taken({2048, 2048, 2048}), "128x64");
   EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
   EXPECT_EQ(taken({3000, 3000, 3000}), "128x128streamk");
-  EXPECT_EQ(taken({512, 512, 16384}), "128x128streamk");
+  EXPECT_EQ(taken({1152, 1152, 4096}), "128x128streamk");
   EXPECT_EQ(taken({8192, 8192, 8192}), "128x128streamk");
   EXPECT_EQ(taken({5001, 4999, 5003}), "128x128pairsstreamk");
   EXPECT_EQ(taken({8192, 8192, 65536}), "128x128pairs");  // the sums of so much K are not exact
+}
+
+// So few tiles that two blocks or more share each, and K so long that this saves more than adding
+// their sums costs.
+TEST(Int8Plan, TakesSplitKForFewTiles) {
+  EXPECT_EQ(taken({512, 512, 16384}), "128x64splitk");
+  EXPECT_EQ(taken({128, 4096, 4096}), "128x64splitk");
+  EXPECT_EQ(taken({256, 256, 4096}), "128x64splitk");
+  EXPECT_EQ(taken({512, 512, 512}), "128x64");
+  EXPECT_EQ(taken({1024, 1024, 4096}), "128x64");  // a tile for each multiprocessor
 }
 
 TEST(Int8Plan, TakesStreamKUpToTheLargestExactK) {
@@ -141,13 +151,13 @@ TEST_F(Int8Gemm, MatchesIntegerModelWithStreamK) {
 // Two tiles along rows, along columns, and of a batch.
 TEST_F(Int8Gemm, MatchesIntegerModelWithSplitK) {
   for (Problem problem : {Problem::dense({131, 5, 516}, Op::kN, Op::kT),
-                          Problem::dense({5, 140, 516}, Op::kT, Op::kN),
+                          Problem::dense({5, 100, 516}, Op::kT, Op::kN),
                           Problem::dense({3, 2, 544}, Op::kN, Op::kT, 2)}) {
     set_alpha_and_beta(problem);
-    expect_model(stage, Operation(problem), 6, "128x128splitk");
-    expect_model(eight(), Operation(problem), 8, "128x128splitk");
+    expect_model(stage, Operation(problem), 6, "128x64splitk");
+    expect_model(eight(), Operation(problem), 8, "128x64splitk");
   }
-  expect_model(ten(), Operation(Problem::dense({5, 140, 516})), 10, "128x128splitk");
+  expect_model(ten(), Operation(Problem::dense({5, 100, 516})), 10, "128x64splitk");
 }
 
 TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
