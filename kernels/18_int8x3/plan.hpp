@@ -494,7 +494,9 @@ constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6;
 // The same of setting outliers apart, which costs the launch of `add_outliers`.
 constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
 
-constexpr double kSplitSeconds = 2.4e-12;  // per element of an operand, see split_seconds
+// Costs of the split pass per element of an operand, see split_seconds. split_long reads rows
+// twice.
+constexpr double kSplitSeconds = 2.4e-12, kSplitLong = 4e-12;
 
 // Expected seconds of the GEMM on an NVIDIA H200. On 187 problems the five with `wgmma` were
 // timed: the one that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5
@@ -526,9 +528,10 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
 // The same with the split kernel.
 inline double call_seconds(const GemmConfig& config, const Launches& launches,
                            const Problem& problem) {
-  return gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds, 1.0,
-                                                                 launches.splits_a ? 1.0 : 0.0,
-                                                                 launches.splits_b ? 1.0 : 0.0);
+  const bool is_long = launches.workspace.split.kernel == SplitPlan::Kernel::kLong;
+  return gemm_seconds(config, launches, problem) +
+         split_seconds(problem, is_long ? kSplitLong : kSplitSeconds, 1.0,
+                       launches.splits_a ? 1.0 : 0.0, launches.splits_b ? 1.0 : 0.0);
 }
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
