@@ -30,8 +30,8 @@ __host__ __device__ inline std::int32_t round_to_int(float value) {
 }
 
 // Error bound of a product of two elements, relative to the row's largest element times the
-// column's: each operand is rounded to 2^-22 of its largest, once to float and once to an integer;
-// the digit products that are left out sum to 2^23 + 2^14 of 2^44 at most.
+// column's: each operand is rounded to an integer, 2^-23 of its largest, and so is its scale; the
+// digit products that are left out sum to 2^23 + 2^14 of 2^44 at most.
 constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 
 // Statistics of a row, from which its scale and the decision are computed.
@@ -91,22 +91,25 @@ __host__ __device__ inline Scale scale_of(const RowStats& stats) {
   return scale;
 }
 
-__host__ __device__ inline std::int32_t integer_of(float value, const Scale& scale) {
-  return round_to_int(value * scale.to_integer);
+// The digits of value, each plus 128, in the three low bytes of a word: then no carries propagate.
+// The sum with 2^23, or with 2^24 if value is negative, has a unit of 1. So the FMA rounds the
+// scaled value to an integer, once.
+__host__ __device__ inline std::uint32_t biased_digits(float value, const Scale& scale) {
+  const float added = value < 0.0F ? 0x1p24F : 0x1p23F;
+  const std::uint32_t sum = bits_of(std::fma(value, scale.to_integer, added));
+  return sum + bits_of(added) + (0x808080U - 2 * 0x4B000000U);  // 2^23 is 0x4B000000
 }
 
-// The tail of value: what rounding to an integer left over, in units of 1/256. It is half an
-// integer at most, and a quarter more where the scaled value is rounded to float first; then it is
-// clipped, an error below 2^-24 of the value.
+// The integer that value is rounded to.
+__host__ __device__ inline std::int32_t integer_of(float value, const Scale& scale) {
+  return static_cast<std::int32_t>(biased_digits(value, scale) & 0xFFFFFFU) - 0x808080;
+}
+
+// The tail of value: what rounding to an integer left over, in units of 1/256; 128 becomes 127.
 __host__ __device__ inline std::int32_t tail_of(float value, const Scale& scale) {
   const auto rounded = static_cast<float>(integer_of(value, scale));
   const std::int32_t tail = round_to_int(std::fma(value, scale.to_integer, -rounded) * 256.0F);
   return tail < -127 ? -127 : tail > 127 ? 127 : tail;
-}
-
-// The digits of x, each plus 128, in the three low bytes of a word: then no carries propagate.
-__host__ __device__ inline std::uint32_t biased_digits(std::int32_t x) {
-  return static_cast<std::uint32_t>(x) + 0x808080U;
 }
 
 // PTX prmt: four of the eight bytes of `low` and `high`, selected by the selector's hex digits.
@@ -201,8 +204,7 @@ enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
 constexpr float kLeftOut = 7.9e-16F;   // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
 constexpr float kLowest = 1.2e-20F;    // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
 constexpr float kLeftOutTen = 5e-20F;  // ten: three products of level 4, with margin
-constexpr float kRounded = 1.45e-15F;  // (√(1/12) / 2^23)², and a quarter more for the rounding to
-                                       // float before it
+constexpr float kRounded = 1.2e-15F;   // (√(1/12) / 2^23)², with margin
 constexpr float kRoundedTen = kRounded / 65536.0F;
 constexpr float kFolded = 3.6e-15F;  // (1 / 2^24)²
 constexpr float kNormal = 0.6366F;   // (mean magnitude / root mean square)² of normal elements

@@ -489,8 +489,8 @@ constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.
 constexpr double kSplitKOnce = 2e-6, kSplitKSums = 4e-13;
 
 // Ten products cost the launch of `refine` in every call. They are allowed where that is little of
-// the expected time.
-constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6;
+// the expected time; from some FLOP on, which take 25 µs, if normal operands need them.
+constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6, kLeastForNormal = 2e9;
 // The same of setting outliers apart, which costs the launch of `add_outliers`.
 constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
 
@@ -532,6 +532,56 @@ inline double call_seconds(const GemmConfig& config, const Launches& launches,
   return gemm_seconds(config, launches, problem) +
          split_seconds(problem, is_long ? kSplitLong : kSplitSeconds, 1.0,
                        launches.splits_a ? 1.0 : 0.0, launches.splits_b ? 1.0 : 0.0);
+}
+
+inline double flop(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  return 2.0 * static_cast<double>(problem.batch) * static_cast<double>(m) *
+         static_cast<double>(n) * static_cast<double>(k);
+}
+
+// The decision that is expected for normal operands. Their widths follow from the largest of K
+// numbers, the largest width from the largest of all numbers.
+inline Path path_of_normal(const Problem& problem) {
+  constexpr double kCertain = 0.98;      // for others so close to the limit the decision may differ
+  const auto width = [](double count) {  // the mean square of the largest of so many
+    double largest = 3.0;
+    for (int i = 0; i < 6; ++i) largest = std::sqrt(2.0 * std::log(1.42 * count / largest));
+    return static_cast<float>(largest * largest);
+  };
+  const auto k = static_cast<double>(problem.shape.k);
+  const auto widths = [&](std::int64_t rows) {
+    const float mean = width(k);
+    return Widths{mean, mean, width(k * static_cast<double>(problem.batch * rows))};
+  };
+  return decide(widths(problem.shape.m), widths(problem.shape.n),
+                static_cast<float>(kCertain * summed_in_fp32(problem)), Path::kSix,
+                flop(problem) >= kLeastForNormal);
+}
+
+// The expected time of normal operands: the candidate's, which Sgemm compares with FP32. Where they
+// are multiplied in FP32 after the split, it is longer than that of FP32 alone.
+inline double normal_seconds(const GemmConfig& config, const Launches& launches,
+                             const Problem& problem) {
+  // What short calls take beyond the model; per 32 k of tiles of 64 columns, more than six
+  // products.
+  constexpr double kCall = 1.2e-6, kEight = 0.075e-6, kTen = 0.15e-6;
+  const GemmParams& params = launches.params;
+  const double tiles = static_cast<double>(problem.batch * params.eight.count * config.cluster),
+               waves = std::ceil(tiles / static_cast<double>(launches.blocks)),
+               chunks = static_cast<double>(params.a.chunks_k) * waves / params.splits;
+  const double seconds = call_seconds(config, launches, problem) + kCall;
+  switch (path_of_normal(problem)) {
+    case Path::kSix:
+      return seconds;
+    case Path::kEight:
+      return seconds + chunks * kEight;
+    case Path::kTen:
+      return seconds + chunks * kTen + split_seconds(problem, kSplitSeconds);
+    case Path::kFp32:
+      break;
+  }
+  return seconds + plain_candidate(problem).seconds;
 }
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
@@ -682,7 +732,7 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   if (config.by_warps) return launches;
   const double seconds = call_seconds(config, launches, problem);
   if (is_exact_with_ten(config, problem.shape.k) && !prepared && least != Path::kFp32 &&
-      (least == Path::kTen || seconds >= kLeastForTen)) {
+      (least == Path::kTen || seconds >= kLeastForTen || path_of_normal(problem) == Path::kTen)) {
     allow_ten(problem, device, workspace_limit, launches);
   }
   launches.fp32 = fp32.fastest(seconds, launches.workspace.bytes);
@@ -835,7 +885,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                    call_seconds(config, launches, problem) >= kLeastForOutliers)) {
     allow_outliers(device, launches);
   }
-  return {choice_of(config, problem, launches, least), call_seconds(config, launches, problem)};
+  return {choice_of(config, problem, launches, least), normal_seconds(config, launches, problem)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.

@@ -65,7 +65,7 @@ __device__ inline void store_segment(const float (&v)[kSegment], const Scale& sc
                                      std::byte* to) {
   std::uint32_t biased[kSegment / 4][4];
 #pragma unroll
-  for (int i = 0; i < kSegment; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
+  for (int i = 0; i < kSegment; ++i) biased[i / 4][i % 4] = biased_digits(v[i], scale);
 #pragma unroll
   for (int plane = 0; plane < kPlanes; ++plane) {
     float words[kSegment / 4];  // bit patterns: store_vector takes floats
@@ -221,7 +221,7 @@ __device__ inline float element(const float4& of, int i) {
 __device__ inline void store_digits(const float (&v)[4], const Scale& scale, std::byte* to) {
   std::uint32_t biased[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) biased[i] = biased_digits(integer_of(v[i], scale));
+  for (int i = 0; i < 4; ++i) biased[i] = biased_digits(v[i], scale);
 #pragma unroll
   for (int plane = 0; plane < kPlanes; ++plane) {
     *reinterpret_cast<std::uint32_t*>(to + plane * kNextPlane) = pack_digits(biased, plane);

@@ -284,7 +284,7 @@ TEST_F(BlasErrors, NameTheMissingWorkspace) {
 }
 
 TEST_F(BlasErrors, NameTheOperandThatTheWorkspaceOverlaps) {
-  constexpr std::int64_t kN = 256;
+  constexpr std::int64_t kN = 512;
   tilegate_set_math(handle_, TILEGATE_MATH_FP32_SPLIT);
   const device::Buffer a_and_c(2 * kN * kN * sizeof(float));
   for (const tilegate_order order : {TILEGATE_ROW_MAJOR, TILEGATE_COL_MAJOR}) {

@@ -57,7 +57,9 @@ void expect_model(const std::vector<float>& values) {
 void expect_digits(std::int32_t x) {
   const std::int32_t all[4] = {-x, x, x / 3, 1 - x};
   std::uint32_t biased[4];
-  for (int i = 0; i < 4; ++i) biased[i] = biased_digits(all[i]);
+  for (int i = 0; i < 4; ++i) {
+    biased[i] = biased_digits(static_cast<float>(all[i]), {.to_integer = 1.0F, .step = 1.0F});
+  }
   for (int plane = 0; plane < kPlanes; ++plane) {
     const std::uint32_t packed = pack_digits(biased, plane);
     for (int i = 0; i < 4; ++i) {

@@ -1,6 +1,11 @@
-// Parameters of launches at the limits of what digits sum exactly, and of panels.
+// Parameters of launches at the limits of what digits sum exactly, of panels and normal operands.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -44,6 +49,56 @@ TEST(Int8Launches, PanelsAreComparedWithCublasOnTheWholeProduct) {
   const PanelSize panel{1, {128, 128, 512}};
   EXPECT_EQ(call.launches(panel, panel).params.summed, summed_in_fp32(problem));
   EXPECT_NE(summed_in_fp32(problem), summed_in_fp32(Problem::dense(panel.shape)));
+}
+
+// The plan expects what the device decides for normal operands.
+TEST(Int8Launches, ExpectsTheDecisionOfNormalOperands) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (const auto& [m, k, path] : {std::tuple{384, 256, 32},
+                                   {512, 256, 8},
+                                   {768, 768, 8},
+                                   {768, 1536, 32},
+                                   {1024, 1024, 6},
+                                   {1024, 1536, 8}}) {
+    const Problem problem = Problem::dense({m, m, k});
+    models::int8x3::Widths widths{};
+    std::vector<float> row(static_cast<std::size_t>(k));
+    for (int i = 0; i < m; ++i) {
+      for (float& x : row) x = normal(random);
+      const models::int8x3::Row seen = models::int8x3::quantized({row.data(), 1, k, k, 1}, 0);
+      widths.width += seen.width / m;
+      widths.spread += seen.spread / m;
+      widths.most = std::max(widths.most, seen.spread);
+    }
+    EXPECT_EQ(models::int8x3::decision(widths, widths, summed_in_fp32(problem), false), path)
+        << m << " " << k;
+    EXPECT_EQ(static_cast<int>(path_of_normal(problem)), path) << m << " " << k;
+  }
+}
+
+// Short calls, too, allow ten products where normal operands need them.
+TEST(Int8Launches, AllowsTheProductsThatNormalOperandsNeed) {
+  EXPECT_FALSE(launches_of("128x64", {1024, 1024, 1024}).params.allows_ten);
+  EXPECT_FALSE(launches_of("128x64", {768, 768, 768}).params.allows_ten);
+  EXPECT_FALSE(launches_of("128x64", {768, 768, 1536}).params.allows_ten);  // too short
+  EXPECT_TRUE(launches_of("128x64", {768, 768, 4096}).params.allows_ten);
+  EXPECT_FALSE(launches_of("128x64", {1024, 1024, 3072}).params.allows_ten);  // eight
+}
+
+// Their time is what Sgemm compares with FP32: more than that of six products where normal operands
+// need more.
+TEST(Int8Launches, ExpectTheTimeOfNormalOperands) {
+  const auto more = [](const Shape& shape) {
+    const Problem problem = Problem::dense(shape);
+    const Launches launches = launches_of("128x64", shape);
+    return normal_seconds(config_of("128x64"), launches, problem) /
+           call_seconds(config_of("128x64"), launches, problem);
+  };
+  EXPECT_LT(more({1024, 1024, 1024}), 1.1);  // six
+  EXPECT_GT(more({768, 768, 768}), 1.1);     // eight
+  EXPECT_LT(more({768, 768, 768}), 1.3);
+  EXPECT_GT(more({768, 768, 1536}), 1.3);  // ten
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ def test_matmul(a, b):
 
 def test_split_operands_are_as_accurate_as_fp32():
     draw = np.random.default_rng(1)
-    a, b = (draw.standard_normal((192, 192)).astype(np.float32) for _ in range(2))
+    a, b = (draw.standard_normal((512, 512)).astype(np.float32) for _ in range(2))
     exact = a.astype(np.float64) @ b.astype(np.float64)
     found = tilegate.matmul(a, b, math="fp32_split")
     assert np.linalg.norm(found - exact) <= 3e-7 * np.linalg.norm(exact)
@@ -55,7 +55,7 @@ def test_split_operands_are_as_accurate_as_fp32():
 
 def test_a_limited_workspace():
     draw = np.random.default_rng(1)
-    a, b = (draw.standard_normal((192, 192)).astype(np.float32) for _ in range(2))
+    a, b = (draw.standard_normal((512, 512)).astype(np.float32) for _ in range(2))
     split = tilegate.matmul(a, b, math="fp32_split")
     tilegate.set_workspace_limit(0)
     try:
@@ -72,7 +72,7 @@ def test_a_limited_workspace():
 
 def test_each_call_is_computed_as_it_asks():
     draw = np.random.default_rng(1)
-    a, b = (draw.standard_normal((192, 192)).astype(np.float32) for _ in range(2))
+    a, b = (draw.standard_normal((512, 512)).astype(np.float32) for _ in range(2))
     plain, split, again = (tilegate.matmul(a, b, math=m) for m in ("fp32", "fp32_split", "fp32"))
     np.testing.assert_array_equal(plain, again)
     assert (plain != split).any()

@@ -377,15 +377,15 @@ void no_k(cublasHandle_t handle) {
   }
 }
 
-// Large enough for a workspace, where operands may be split.
-constexpr int kLarge = 192, kLarger = 256, kLargest = 640;
-void large(cublasHandle_t handle, int size = kLarge) {
-  const std::vector<float> ones(size * size, 1.0F);
+// C large enough for a workspace, where operands may be split.
+constexpr int kLarge = 512, kLarger = 576, kLargest = 640;
+void large(cublasHandle_t handle, int size = kLarge, int k = 128) {
+  const std::vector<float> ones(size * k, 1.0F);
   std::vector<float> c(size * size);
-  expect(!cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size, &kOne, ones.data(), size,
-                      ones.data(), size, &kZero, c.data(), size),
+  expect(!cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, k, &kOne, ones.data(), size,
+                      ones.data(), k, &kZero, c.data(), size),
          "cublasSgemm");
-  for (const float element : c) expect(element == static_cast<float>(size), "an element of C");
+  for (const float element : c) expect(element == static_cast<float>(k), "an element of C");
 }
 
 // From a multiple of 256 bytes on, as cuBLAS takes it, and so much further.
@@ -477,7 +477,7 @@ int main(int argc, char** argv) {
       {"large_device_scalars",
        [&] {
          cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
-         large(handle, kLargest);
+         large(handle, kLargest, kLargest);
        }},
       {"same_size",
        [&] {
