@@ -538,8 +538,8 @@ __device__ void add_vector(std::int32_t (&sums)[kLevels][4], int level, const fl
   sums[level][3] += static_cast<std::int32_t>(bits_of(v.w));
 }
 
-// All warpgroups of a block compute the same results of one consumer warpgroup, in its layout of
-// threads. A tile has 2 · kBlockN / 8 such blocks.
+// A block adds eight columns of one consumer warpgroup, in its layout of threads: each of four
+// warpgroups every fourth part. The first adds these four sums and stores C.
 template <typename T>
 __device__ void add_partials_of(const KernelArgs& args, const GemmParams& params,
                                 const TileScheduler& tiles, AddStorage& smem) {

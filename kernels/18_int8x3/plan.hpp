@@ -484,12 +484,13 @@ constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // Costs of stream-K: once; per block whose partial sums another block adds; and as a share of the
 // main loop's time, because the clock is lower when all multiprocessors are busy.
 constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.015;
-// Costs of split-K: once, for the launch of add_partials; per byte of partial sums, which are
-// written and read.
+// Costs of split-K: once, for the launch of add_partials; per byte of room for partial sums of four
+// levels, of which six products use three.
 constexpr double kSplitKOnce = 2e-6, kSplitKSums = 4e-13;
 
-// Ten products cost the launch of `refine` in every call. They are allowed where that is little of
-// the expected time; from some FLOP on, which take 25 µs, if normal operands need them.
+// Ten products cost the launch of `refine` in every call, kRefine seconds. They are allowed in two
+// cases: the call is expected to take kLeastForTen seconds; or it has kLeastForNormal FLOP (25 µs),
+// and normal operands need ten.
 constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6, kLeastForNormal = 2e9;
 // The same of setting outliers apart, which costs the launch of `add_outliers`.
 constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
@@ -498,9 +499,9 @@ constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
 // twice.
 constexpr double kSplitSeconds = 2.4e-12, kSplitLong = 4e-12;
 
-// Expected seconds of the GEMM on an NVIDIA H200. On 187 problems the five with `wgmma` were
-// timed: the one that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5
-// % at most.
+// Expected seconds of the GEMM on an NVIDIA H200. The five `wgmma` configurations without split-K
+// were timed on 187 problems. The expected winner is 0.15 % slower than the fastest in the
+// mean, 5.5 % at most.
 inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
                            const Problem& problem) {
   const GemmParams& params = launches.params;
@@ -571,7 +572,8 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
                waves = std::ceil(tiles / static_cast<double>(launches.blocks)),
                chunks = static_cast<double>(params.a.chunks_k) * waves / params.splits;
   const double seconds = call_seconds(config, launches, problem) + kCall;
-  switch (path_of_normal(problem)) {
+  const Path path = path_of_normal(problem);
+  switch (path == Path::kTen && !params.allows_ten ? Path::kFp32 : path) {
     case Path::kSix:
       return seconds;
     case Path::kEight:
