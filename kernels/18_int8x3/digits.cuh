@@ -30,7 +30,7 @@ __host__ __device__ inline std::int32_t round_to_int(float value) {
 }
 
 // Error bound of a product of two elements, relative to the row's largest element times the
-// column's: each operand is rounded to an integer, 2^-23 of its largest, and so is its scale; the
+// column's: each operand is rounded to an integer, by 2^-23 of its largest, and its step, too; the
 // digit products that are left out sum to 2^23 + 2^14 of 2^44 at most.
 constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 

@@ -526,6 +526,7 @@ struct EightColumns {
 
 // Warpgroups of a block; each adds the partial sums of every fourth part.
 constexpr unsigned kAdders = 4;
+constexpr unsigned kAddBlocks = 64 / 4;  // per tile of 64 columns: half its rows, eight columns
 struct AddStorage {
   float sums[kAdders - 1][4][kWarpgroup][4];  // of the other warpgroups: [][level][thread][]
 };
@@ -543,10 +544,10 @@ __device__ void add_vector(std::int32_t (&sums)[kLevels][4], int level, const fl
 template <typename T>
 __device__ void add_partials_of(const KernelArgs& args, const GemmParams& params,
                                 const TileScheduler& tiles, AddStorage& smem) {
-  constexpr unsigned kBlocks = T::kBlockN / 4;
+  static_assert(kAddBlocks == T::kBlockN / 4);
   const unsigned adder = threadIdx.x / kWarpgroup;
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
-  const unsigned number = blockIdx.x / kBlocks, group = blockIdx.x % kBlocks / 2,
+  const unsigned number = blockIdx.x / kAddBlocks, group = blockIdx.x % kAddBlocks / 2,
                  warpgroup = blockIdx.x % 2;
   const std::byte* partials =
       params.partials + (std::size_t{number} * params.splits + adder) * kPartialBytes<T>;
@@ -579,7 +580,7 @@ __device__ void add_partials_of(const KernelArgs& args, const GemmParams& params
       add_vector(sums, level, device::load_vector<float4>(smem.sums[other][level][thread]));
     }
   }
-  const unsigned count = gridDim.x / kBlocks;
+  const unsigned count = gridDim.x / kAddBlocks;
   const TileCoord tile = tiles.tile(count - 1 - number);
   const std::int64_t row = std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
                      col = std::int64_t{tile.col} * T::kBlockN + 8 * group;

@@ -212,7 +212,6 @@ struct Launches {
   Job a, b;
   GemmParams params;
   std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
-  std::int64_t sum_blocks = 0;                // of add_partials, with split-K
   std::size_t partial_bytes = 0;              // of digits
   Job refine_a{}, refine_b{};                 // where ten products are allowed
   std::int64_t refine_blocks = 0, outlier_blocks = 0;
@@ -413,7 +412,7 @@ inline Status enqueue_split_k(const Launches& launches, const KernelArgs& args, 
   constexpr auto enqueue_parts = enqueue_multiply<Tiles<64, 6>, 1, Decomposition::kSplitK>;
   if (Status s = enqueue_parts(launches, args, stream); !s.ok()) return s;
   return device::launch({.kernel = "add partial sums",
-                         .blocks = launches.sum_blocks,
+                         .blocks = args.batch * launches.params.six.count * kAddBlocks,
                          .threads_x = kAdders * kWarpgroup,
                          .shared_bytes = sizeof(AddStorage),
                          .overlaps_previous = true,
@@ -707,7 +706,6 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     params.splits = static_cast<unsigned>(splits);
     launches.blocks = tiles * splits;
     launches.partial_bytes = static_cast<std::size_t>(launches.blocks) * kPartialBytes<Eight>;
-    launches.sum_blocks = tiles * config.block_n / 4;
   }
   // FP32 splits K where tiles of 128×128 leave clusters idle.
   const std::int64_t fp32_tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,

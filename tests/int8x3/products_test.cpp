@@ -146,8 +146,6 @@ TEST_F(Int8Gemm, MatchesIntegerModelWithStreamK) {
                "128x128pairsstreamk");
 }
 
-// Rows that end and begin within an octave, at its ends, and at those of the range; zeros; equal
-// elements; numbers that are far smaller than the largest.
 // Two tiles along rows, along columns, and of a batch.
 TEST_F(Int8Gemm, MatchesIntegerModelWithSplitK) {
   for (Problem problem : {Problem::dense({131, 5, 516}, Op::kN, Op::kT),
@@ -160,6 +158,8 @@ TEST_F(Int8Gemm, MatchesIntegerModelWithSplitK) {
   expect_model(ten(), Operation(Problem::dense({5, 100, 516})), 10, "128x64splitk");
 }
 
+// Rows that end and begin within an octave, at its ends, and at those of the range; zeros; equal
+// elements; numbers that are far smaller than the largest.
 TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
   constexpr std::int64_t k = 160;
   Operation operation(Problem::dense({24, 10, k}, Op::kN, Op::kT));

@@ -31,7 +31,7 @@ from tilegate_ci.model import REPOSITORY, RunFile, Session, baseline_path
 from tilegate_ci.report.figures import load_sources
 
 PROCESSES = {"gpu": 3, "cpu": 1}
-MOST_PAIRS = 3 * PAIRS  # of the few benchmarks that look different on another board
+PAIRS_OF_BOARDS = 3 * PAIRS  # of the few benchmarks that look different on another board
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -144,7 +144,7 @@ def judge(
     found = gate_run.incomparable(screening)
     if found is None:
         revision = base or stored.commit[:40]
-        options = Options(arguments.filter or "", pairs=MOST_PAIRS, screened=False)
+        options = Options(arguments.filter or "", pairs=PAIRS_OF_BOARDS, screened=False)
         project, out = Tilegate.at(WORK), folder / "pairs"
         try:
             job = gate_run.prepare(project, revision, str(REPOSITORY), out, options)
