@@ -1,6 +1,7 @@
 // DistributedSgemm with Math::fp32_split and same_bits. op(A) is split in blocks, one for each
 // rank's rows of A or C, and each block has its chunks of digits; op(B) is split as one block.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <tilegate/distributed/sgemm.hpp>
@@ -11,7 +12,8 @@
 
 namespace tilegate::distributed {
 
-// Members of type size_t are offsets in the workspace. The decision is at offset 0.
+// Members of type size_t are offsets in memory. The decision is at offset 0. What other ranks send
+// comes first, so that it has the same offset on every rank.
 struct DistributedSgemm::Digits {
   struct Block {
     std::int64_t first_row = 0;
@@ -25,7 +27,8 @@ struct DistributedSgemm::Digits {
   std::int64_t rows = 0;      // rows of op(A) and op(B) in a set
   std::int64_t first_b = 0;   // the first row of op(B) in a set
   std::size_t widths = 0, totals = 0, bits = 0, sums = 0, planes_b = 0, steps_b = 0;
-  std::size_t partials = 0, flags = 0, num_flags = 0;
+  std::array<std::size_t, 2> partials = {};  // of the multiplications on each of two streams
+  std::size_t flags = 0, num_flags = 0;
   std::size_t partial_sums = 0, received = 0;  // row-parallel: exact sums
   float summed = 0.0F;
   Device device;
@@ -57,11 +60,16 @@ void DistributedSgemm::plan_digits(const Device& device) {
   place(sizeof(std::int32_t));
   d.widths = place(8 * sizeof(float));
   d.totals = place(static_cast<std::size_t>(size) * sizeof(Totals));
-  const auto in_sets = static_cast<std::size_t>(d.sets * d.rows);
-  d.bits = place(in_sets * sizeof(RowBits));
-  d.sums = place(in_sets * sizeof(std::uint64_t));
-  d.planes_b = place(plane_bytes(shard.n, shard.k));
-  d.steps_b = place(step_bytes(shard.n));
+  const auto place_statistics = [&] {
+    const auto in_sets = static_cast<std::size_t>(d.sets * d.rows);
+    d.bits = place(in_sets * sizeof(RowBits));
+    d.sums = place(in_sets * sizeof(std::uint64_t));
+  };
+  if (!by_columns) {
+    place_statistics();
+    d.received =
+        place(static_cast<std::size_t>((size - 1) * rows_of(rank) * n) * sizeof(std::int64_t));
+  }
   std::size_t partial_bytes = 0;
   for (int i = 0; i < size; ++i) {
     const std::int64_t first = first_row(i), rows = rows_of(i);
@@ -94,16 +102,18 @@ void DistributedSgemm::plan_digits(const Device& device) {
     partial_bytes = std::max(partial_bytes, block.multiply.partial_bytes);
     d.blocks.push_back(std::move(block));
   }
+  d.planes_b = place(plane_bytes(shard.n, shard.k));
+  d.steps_b = place(step_bytes(shard.n));
   if (by_columns) {
-    d.partials = place(partial_bytes);
+    place_statistics();
+    for (std::size_t& partials : d.partials) partials = place(partial_bytes);
     d.flags = end;
     for (Digits::Block& block : d.blocks) block.flags = place(block.multiply.flag_bytes);
     d.num_flags = (end - d.flags) / sizeof(unsigned);
   } else {
     d.partial_sums = place(static_cast<std::size_t>(m * n) * sizeof(std::int64_t));
-    d.received = place(message_bytes_of(rank) * static_cast<std::size_t>(size - 1));
   }
-  workspace_bytes_ = end;
+  memory_bytes_ = end;
 
   std::vector<double> multiplications;
   double all = 0.0;
@@ -144,8 +154,9 @@ Status DistributedSgemm::enqueue_digits(const Operands& operands, Stream stream)
 }
 
 // Decides from `sets` totals: one per rank, or one that is already summed over ranks.
-Status DistributedSgemm::decide(std::byte* workspace, int sets, Stream stream) {
+Status DistributedSgemm::decide(int sets, Stream stream) {
   const Digits& d = *digits_;
+  std::byte* const workspace = memory_->data();
   const auto* totals = reinterpret_cast<const Totals*>(workspace + d.totals);
   const Access accesses[] = {{totals, static_cast<std::size_t>(sets) * sizeof(Totals)}};
   if (Status s = transport_.begin_step("decide", accesses); !s.ok()) return s;
@@ -165,14 +176,15 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
   const int size = transport_.size(), rank = transport_.rank();
   const Digits& d = *digits_;
   const Digits::Block& own = d.blocks[static_cast<std::size_t>(rank)];
-  auto* const workspace = static_cast<std::byte*>(operands.workspace);
+  std::byte* const workspace = memory_->data();
   auto* const bits = reinterpret_cast<RowBits*>(workspace + d.bits);
   auto* const sums = reinterpret_cast<std::uint64_t*>(workspace + d.sums);
   auto* const totals = reinterpret_cast<Totals*>(workspace + d.totals);
-  const auto message_at = [&](int of) {
-    return workspace + d.blocks[static_cast<std::size_t>(of)].planes;
+  const auto digits_at = [&](int of) { return d.blocks[static_cast<std::size_t>(of)].planes; };
+  const auto total_at = [&](int of) {
+    return d.totals + static_cast<std::size_t>(of) * sizeof(Totals);
   };
-  const Access accesses[] = {{message_at(rank), message_bytes_of(rank), true},
+  const Access accesses[] = {{workspace + digits_at(rank), message_bytes_of(rank), true},
                              {totals + rank, sizeof(Totals), true}};
   if (Status s = transport_.begin_step("split own rows", accesses); !s.ok()) return s;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
@@ -202,22 +214,24 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
   const int exchanges = size == 1 ? 0 : overlaps ? size - 1 : 1;
   if (size > 1) {
     if (Status s = transport_.fork(stream); !s.ok()) return s;
-    status = exchange(1, 0,
-                      {[&](int distance) -> Outgoing {
-                         return {neighbour(-distance), totals + rank, sizeof(Totals)};
-                       },
-                       [&](int distance) -> Incoming {
-                         const int from = neighbour(distance);
-                         return {from, totals + from, sizeof(Totals)};
-                       }});
+    status =
+        exchange(1, 0,
+                 {[&](int distance) -> Outgoing {
+                    return {neighbour(-distance), totals + rank, sizeof(Totals), total_at(rank)};
+                  },
+                  [&](int distance) -> Incoming {
+                    const int from = neighbour(distance);
+                    return {from, sizeof(Totals), total_at(from)};
+                  }});
     if (!status.ok()) return status;
   }
   const Routes routes{[&](int distance) -> Outgoing {
-                        return {neighbour(-distance), message_at(rank), message_bytes_of(rank)};
+                        return {neighbour(-distance), workspace + digits_at(rank),
+                                message_bytes_of(rank), digits_at(rank)};
                       },
                       [&](int distance) -> Incoming {
                         const int from = neighbour(distance);
-                        return {from, message_at(from), message_bytes_of(from)};
+                        return {from, message_bytes_of(from), digits_at(from)};
                       }};
   for (int i = 1; i <= exchanges; ++i) {
     if (Status s = exchange(1 + i, overlaps ? i : 0, routes); !s.ok()) return s;
@@ -225,17 +239,22 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
   if (size > 1) {
     if (Status s = transport_.wait(1, stream); !s.ok()) return s;
   }
-  if (Status s = decide(workspace, size, stream); !s.ok()) return s;
+  if (Status s = decide(size, stream); !s.ok()) return s;
+  std::array<Stream, 2> streams = {stream, stream};
+  if (overlaps) {
+    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+  }
   for (int i = 0; i < size; ++i) {
+    const std::size_t turn = static_cast<std::size_t>(i) % 2;
     if (i > 0 && i <= exchanges) {
-      if (Status s = transport_.wait(1 + i, stream); !s.ok()) return s;
+      if (Status s = transport_.wait(1 + i, streams[turn]); !s.ok()) return s;
     }
     const int of = neighbour(i);
     const Digits::Block& block = d.blocks[static_cast<std::size_t>(of)];
     const Problem& problem = block.problem;
     if (problem.is_empty()) continue;
     float* const c = operands.c + block.first_row * problem.ldc;
-    const Access of_step[] = {{message_at(of), message_bytes_of(of)},
+    const Access of_step[] = {{workspace + digits_at(of), message_bytes_of(of)},
                               {c, bytes_of(problem.span(Operand::kC)), true}};
     if (Status s = transport_.begin_step("multiply digits", of_step); !s.ok()) return s;
     status = block.multiply.enqueue({.shape = problem.shape,
@@ -249,19 +268,19 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
                                      .planes_b = d.planes_b,
                                      .steps_b = d.steps_b,
                                      .widths = d.widths,
-                                     .partials = d.partials,
+                                     .partials = d.partials[turn],
                                      .flags = block.flags},
-                                    stream);
+                                    streams[turn]);
     if (!status.ok()) return status;
   }
-  return {};
+  return overlaps ? transport_.join(streams[1], stream) : Status();
 }
 
 Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream stream) {
   const int size = transport_.size(), rank = transport_.rank();
   const auto [m, n, k] = problem_.shape;
   const Digits& d = *digits_;
-  auto* const workspace = static_cast<std::byte*>(operands.workspace);
+  std::byte* const workspace = memory_->data();
   auto* const bits = reinterpret_cast<RowBits*>(workspace + d.bits);
   auto* const sums = reinterpret_cast<std::uint64_t*>(workspace + d.sums);
   auto* const totals = reinterpret_cast<Totals*>(workspace + d.totals);
@@ -284,14 +303,19 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   const auto share = [&](int number, auto* of_rows) -> Status {
     if (size == 1) return {};
     const std::size_t bytes = static_cast<std::size_t>(d.rows) * sizeof(*of_rows);
+    const auto offset_of_set = [&](int of) {
+      return static_cast<std::size_t>(reinterpret_cast<std::byte*>(of_rows + of * d.rows) -
+                                      workspace);
+    };
     if (Status s = transport_.fork(stream); !s.ok()) return s;
     Status s = exchange(number, 0,
                         {[&](int distance) -> Outgoing {
-                           return {neighbour(-distance), of_rows + rank * d.rows, bytes};
+                           return {neighbour(-distance), of_rows + rank * d.rows, bytes,
+                                   offset_of_set(rank)};
                          },
                          [&](int distance) -> Incoming {
                            const int from = neighbour(distance);
-                           return {from, of_rows + from * d.rows, bytes};
+                           return {from, bytes, offset_of_set(from)};
                          }});
     return s.ok() ? transport_.wait(number, stream) : s;
   };
@@ -339,12 +363,17 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
                           .k = k,
                           .totals = totals},
                          stream);
-  if (status.ok()) status = decide(workspace, 1, stream);
+  if (status.ok()) status = decide(1, stream);
   if (!status.ok()) return status;
 
   // A rank with no part of K has no sums.
   const auto has_sums = [&](int of) { return problem_.parts[static_cast<std::size_t>(of)] > 0; };
-  const auto multiply = [&](int to) -> Status {
+  const bool overlaps = size > 1 && schedule_ == Schedule::kOverlapped;
+  std::array<Stream, 2> streams = {stream, stream};
+  if (overlaps) {
+    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+  }
+  const auto multiply = [&](int to, Stream on) -> Status {
     const Digits::Block& block = d.blocks[static_cast<std::size_t>(to)];
     if (block.problem.is_empty() || !has_sums(rank)) return {};
     std::int64_t* const of_block = partial + block.first_row * n;
@@ -355,30 +384,35 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
                                   .planes_b = workspace + d.planes_b,
                                   .decision = decision,
                                   .sums = of_block},
-                                 d.device, stream);
+                                 d.device, on);
   };
   const std::int64_t own_elements = rows_of(rank) * n;
-  const auto slot_of = [&](int from) {  // ranks without sums have none
-    std::int64_t slot = 0;
-    for (int i = 0; i < from; ++i) slot += i != rank && has_sums(i) ? 1 : 0;
-    return received + slot * own_elements;
+  // The sums of rank `from` in the memory of rank `to`; ranks without sums have none.
+  const auto slot = [&](int from, int to) {
+    std::size_t before = 0;
+    for (int i = 0; i < from; ++i) before += i != to && has_sums(i) ? 1 : 0;
+    return d.received + before * message_bytes_of(to);
   };
   const Routes routes{[&](int distance) -> Outgoing {
                         const int to = neighbour(distance);
                         return {to, partial + first_row(to) * n,
-                                has_sums(rank) ? message_bytes_of(to) : 0};
+                                has_sums(rank) ? message_bytes_of(to) : 0, slot(rank, to)};
                       },
                       [&](int distance) -> Incoming {
                         const int from = neighbour(-distance);
-                        return {from, slot_of(from), has_sums(from) ? message_bytes_of(rank) : 0};
+                        return {from, has_sums(from) ? message_bytes_of(rank) : 0,
+                                slot(from, rank)};
                       }};
   // Own rows come last, because they need no exchange.
-  const bool overlaps = schedule_ == Schedule::kOverlapped;
   for (int i = 1; i <= size; ++i) {
-    if (Status s = multiply(neighbour(i)); !s.ok()) return s;
+    Stream on = streams[i < size ? 1 : 0];  // as in enqueue_row_parallel
+    if (Status s = multiply(neighbour(i), on); !s.ok()) return s;
     if (size == 1 || (overlaps ? i == size : i < size)) continue;
-    if (Status s = transport_.fork(stream); !s.ok()) return s;
+    if (Status s = transport_.fork(on); !s.ok()) return s;
     if (Status s = exchange(overlaps ? 2 + i : 3, overlaps ? i : 0, routes); !s.ok()) return s;
+  }
+  if (overlaps) {
+    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
   }
   if (size > 1) {
     if (Status s = transport_.wait(overlaps ? size + 1 : 3, stream); !s.ok()) return s;
@@ -408,8 +442,12 @@ Status DistributedSgemm::finish(const Operands& operands, Stream stream) {
   if (!ok() || digits_ == nullptr) return status_;
   if (Status s = transport_.synchronize(stream); !s.ok()) return s;
   std::int32_t decision = 0;
-  Status status = device::copy_to_host(&decision, operands.workspace, sizeof(decision));
+  Status status = device::copy_to_host(&decision, memory_->data(), sizeof(decision));
   if (!status.ok() || decision != kInFp32) return status;
+  if (in_fp32_->memory_ == nullptr) {
+    status = transport_.allocate(in_fp32_->memory_bytes_, &in_fp32_->memory_);
+    if (!status.ok()) return status;
+  }
   return in_fp32_->launch(operands, stream);
 }
 

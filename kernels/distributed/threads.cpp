@@ -20,12 +20,26 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
+// Others keep the buffer while a message for it is under way.
+class ThreadMemory : public Memory {
+ public:
+  explicit ThreadMemory(std::size_t bytes) : buffer(std::make_shared<device::Buffer>(bytes)) {
+    if (bytes > 0) std::memset(buffer->data(), 0xA5, bytes);  // as good as any contents
+  }
+  std::byte* data() const override { return buffer->data(); }
+
+  std::shared_ptr<device::Buffer> buffer;
+};
+
 // An exchange that its rank has not yet waited for.
 struct Exchange {
   int number;
   std::uint64_t call;  // number of the rank's call
+  std::shared_ptr<device::Buffer> memory;
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
+
+  std::byte* data(const Incoming& message) const { return memory->data() + message.at; }
 };
 
 struct Step {
@@ -108,7 +122,7 @@ class ThreadTransport : public Transport {
   ~ThreadTransport() override {
     const std::lock_guard lock(state_.mutex);
     for (const Exchange& exchange : exchanges_) {
-      for (const Incoming& in : exchange.in) set_arrived(in, true);
+      for (const Incoming& in : exchange.in) set_arrived(exchange, in, true);
     }
     me().ended = true;
     me().posts.clear();
@@ -135,22 +149,31 @@ class ThreadTransport : public Transport {
     return {};
   }
 
+  Status allocate(std::size_t bytes, std::unique_ptr<Memory>* memory) override {
+    *memory = std::make_unique<ThreadMemory>(bytes);
+    return poll();
+  }
+
   Status fork(Stream /*stream*/) override {
     const std::lock_guard lock(state_.mutex);
     steps_.clear();
     return state_.status();
   }
 
-  Status exchange(int number, std::span<const Outgoing> out,
+  Status exchange(int number, const Memory& memory, std::span<const Outgoing> out,
                   std::span<const Incoming> in) override {
     const std::lock_guard lock(state_.mutex);
     if (Status s = state_.status(); !s.ok()) return s;
-    const Exchange exchange{number, ++me().calls, {out.begin(), out.end()}, {in.begin(), in.end()}};
+    const Exchange exchange{number,
+                            ++me().calls,
+                            static_cast<const ThreadMemory&>(memory).buffer,
+                            {out.begin(), out.end()},
+                            {in.begin(), in.end()}};
     for (const Step& step : steps_) {
       if (Status s = check_order(exchange, step, "fork()"); !s.ok()) return s;
     }
     for (const Outgoing& message : out) me().posts.push_back({exchange.call, message});
-    for (const Incoming& message : in) set_arrived(message, false);
+    for (const Incoming& message : in) set_arrived(exchange, message, false);
     exchanges_.push_back(exchange);
     state_.changed.notify_all();
     return {};
@@ -193,9 +216,10 @@ class ThreadTransport : public Transport {
  private:
   State::Rank& me() { return state_.rank(rank_); }
 
-  static void set_arrived(const Incoming& in, bool arrived) {
-    if (!arrived) std::memset(in.data, 0xFF, in.bytes);  // NaN
-    device::set_accessible(in.data, in.bytes, arrived);
+  static void set_arrived(const Exchange& exchange, const Incoming& in, bool arrived) {
+    std::byte* const data = exchange.data(in);
+    if (!arrived) std::memset(data, 0xFF, in.bytes);  // NaN
+    device::set_accessible(data, in.bytes, arrived);
   }
 
   // Reports a race if a step and an unordered exchange access the same memory and one writes it.
@@ -203,7 +227,7 @@ class ThreadTransport : public Transport {
     for (const Access& access : step.accesses) {
       std::string race;
       for (const Incoming& in : exchange.in) {
-        if (overlap(access.data, access.bytes, in.data, in.bytes)) {
+        if (overlap(access.data, access.bytes, exchange.data(in), in.bytes)) {
           race = "receives from " + name_of(in.rank);
         }
       }
@@ -224,7 +248,7 @@ class ThreadTransport : public Transport {
   Status complete(std::unique_lock<std::mutex>& lock, const Exchange& exchange) {
     const std::string name = "exchange " + std::to_string(exchange.number);
     for (const Incoming& in : exchange.in) {
-      if (Status s = receive(lock, in, name); !s.ok()) return s;
+      if (Status s = receive(lock, exchange, in, name); !s.ok()) return s;
     }
     for (const Outgoing& out : exchange.out) {
       const auto delivered = [&] {
@@ -238,7 +262,8 @@ class ThreadTransport : public Transport {
     return {};
   }
 
-  Status receive(std::unique_lock<std::mutex>& lock, const Incoming& in, const std::string& name) {
+  Status receive(std::unique_lock<std::mutex>& lock, const Exchange& exchange, const Incoming& in,
+                 const std::string& name) {
     std::deque<State::Post>& posts = state_.rank(in.rank).posts;
     const auto find = [&] {
       return std::ranges::find(posts, rank_, [](const State::Post& post) { return post.out.rank; });
@@ -251,8 +276,13 @@ class ThreadTransport : public Transport {
                          " bytes in " + name + "; " + name_of(rank_) + " expects " +
                          std::to_string(in.bytes));
     }
-    set_arrived(in, true);
-    std::memcpy(in.data, post->out.data, in.bytes);
+    if (post->out.at != in.at) {
+      return state_.fail(name_of(in.rank) + " sends to offset " + std::to_string(post->out.at) +
+                         " in " + name + "; " + name_of(rank_) + " expects " +
+                         std::to_string(in.at));
+    }
+    set_arrived(exchange, in, true);
+    std::memcpy(exchange.data(in), post->out.data, in.bytes);
     posts.erase(post);
     state_.changed.notify_all();
     return {};

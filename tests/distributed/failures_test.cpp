@@ -59,10 +59,10 @@ class FaultyTransport : public ForwardingTransport {
     count();
     return ForwardingTransport::fork(stream);
   }
-  Status exchange(int number, std::span<const Outgoing> out,
+  Status exchange(int number, const Memory& memory, std::span<const Outgoing> out,
                   std::span<const Incoming> in) override {
     count();
-    return ForwardingTransport::exchange(number, out, in);
+    return ForwardingTransport::exchange(number, memory, out, in);
   }
   Status wait(int number, Stream stream) override {
     count();
@@ -104,7 +104,6 @@ Status run_rank(const Planted& plan, ThreadGroup& group, int number) {
       plan.fault == Fault::kHangs);
   DistributedSgemm sgemm(transport, rank.problem);
   if (!sgemm.ok()) return sgemm.status();
-  rank.workspace = device::Buffer(sgemm.workspace_bytes());
   if (fails(Moment::kBeforeLaunch)) return joined->poll();
   for (int launch = 0; launch < 2; ++launch) {
     if (launch == 1 && fails(Moment::kBetweenLaunches)) return joined->poll();
@@ -174,9 +173,10 @@ TEST(DistributedFailures, ARankThatWaitsItselfIsNotAtFault) {
       std::this_thread::sleep_for(kShort / 30);
       status = transport->poll();
     }
-    float number = 0.0F;
-    const Incoming in[] = {{rank + 1, &number, sizeof(number)}};
-    if (status.ok()) status = transport->exchange(1, {}, in);
+    const Incoming in[] = {{.rank = rank + 1, .bytes = sizeof(float)}};
+    std::unique_ptr<Memory> memory;
+    if (status.ok()) status = transport->allocate(sizeof(float), &memory);
+    if (status.ok()) status = transport->exchange(1, *memory, {}, in);
     if (status.ok()) status = transport->wait(1, nullptr);
   });
   for (const Status& status : statuses) {
@@ -198,7 +198,6 @@ class LaunchErrors : public testing::Test {
       Rank rank = Rank::make(shared, whole, number);
       const std::unique_ptr<Transport> transport = group.join(number);
       DistributedSgemm sgemm(*transport, rank.problem);
-      rank.workspace = device::Buffer(sgemm.workspace_bytes());
       Operands operands = rank.operands();
       if (number == 1) change(operands);
       statuses[static_cast<std::size_t>(number)] = sgemm.launch(operands);
@@ -212,14 +211,9 @@ TEST_F(LaunchErrors, AreValuesOnAllRanks) {
     std::function<void(Operands&)> change;
     std::string argument, message;
   };
-  const std::vector<Wrong> all = {
-      {[](Operands& o) { o.a = nullptr; }, "a", "a is a null pointer"},
-      {[](Operands& o) { o.b = nullptr; }, "b", "b is a null pointer"},
-      {[](Operands& o) { o.c = nullptr; }, "c", "c is a null pointer"},
-      {[](Operands& o) { o.workspace = nullptr; }, "workspace", "bytes; the plan needs"},
-      {[](Operands& o) { --o.workspace_bytes; }, "workspace", "bytes; the plan needs"},
-      {[](Operands& o) { o.workspace = static_cast<std::byte*>(o.workspace) + 16; }, "workspace",
-       "workspace is not 256-byte aligned"}};
+  const std::vector<Wrong> all = {{[](Operands& o) { o.a = nullptr; }, "a", "a is a null pointer"},
+                                  {[](Operands& o) { o.b = nullptr; }, "b", "b is a null pointer"},
+                                  {[](Operands& o) { o.c = nullptr; }, "c", "c is a null pointer"}};
   for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {
     for (const Wrong& wrong : all) {
       const std::vector<Status> statuses = launch_with(form, wrong.change);
@@ -242,7 +236,6 @@ TEST_F(LaunchErrors, ARankWithoutElementsNeedsNoPointer) {
       Rank rank = Rank::make(shared, whole, number);
       const std::unique_ptr<Transport> transport = group.join(number);
       DistributedSgemm sgemm(*transport, rank.problem);
-      rank.workspace = device::Buffer(sgemm.workspace_bytes());
       Operands operands = rank.operands();
       if (number == 1 && form == Form::kColumnParallel) operands.a = nullptr;
       if (number == 1 && form == Form::kRowParallel) operands.c = nullptr;
@@ -255,9 +248,22 @@ TEST_F(LaunchErrors, ARankWithoutElementsNeedsNoPointer) {
   Rank rank = Rank::make(distributed({}, whole), whole, 0);
   const std::unique_ptr<Transport> transport = group.join(0);
   DistributedSgemm sgemm(*transport, rank.problem);
-  ASSERT_EQ(sgemm.workspace_bytes(), 0U);
-  const Status status = sgemm.launch({rank.a.data(), rank.b.data(), rank.c.data(), nullptr, 0});
+  ASSERT_EQ(sgemm.memory_bytes(), 0U);
+  const Status status = sgemm.launch(rank.operands());
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(LaunchErrors, APlanForAnotherDeviceIsNotLaunched) {
+  const Problem whole = Problem::dense({6, 5, 4});
+  Rank rank = Rank::make(distributed({}, whole), whole, 0);
+  ThreadGroup group(1, kPatience);
+  const std::unique_ptr<Transport> transport = group.join(0);
+  Device other = device::current();
+  ++other.ordinal;
+  DistributedSgemm sgemm(*transport, rank.problem, other);
+  EXPECT_TRUE(sgemm.ok());
+  EXPECT_EQ(sgemm.launch(rank.operands()).message(),
+            "the plan is for a device that was not current");
 }
 
 // Both ranks make two plans, and launch them in different orders.
@@ -271,7 +277,6 @@ TEST_F(LaunchErrors, OtherPlansAreFound) {
     DistributedProblem less = DistributedProblem::even(shared.form, {6, 5, 3}, 2, number);
     const std::unique_ptr<Transport> transport = group.join(number);
     DistributedSgemm first(*transport, rank.problem), second(*transport, less);
-    rank.workspace = device::Buffer(first.workspace_bytes());
     statuses[static_cast<std::size_t>(number)] =
         (number == 0 ? first : second).launch(rank.operands());
   });

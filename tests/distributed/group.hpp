@@ -29,6 +29,38 @@
 
 namespace tilegate::distributed {
 
+// Forwards every call to a transport of another owner; tests override calls to plant faults.
+class ForwardingTransport : public Transport {
+ public:
+  explicit ForwardingTransport(Transport& transport) : transport_(transport) {}
+
+  int rank() const override { return transport_.rank(); }
+  int size() const override { return transport_.size(); }
+  Status agree(const Card& mine, std::vector<Card>& all) override {
+    return transport_.agree(mine, all);
+  }
+  Status allocate(std::size_t bytes, std::unique_ptr<Memory>* memory) override {
+    return transport_.allocate(bytes, memory);
+  }
+  Status fork(Stream stream) override { return transport_.fork(stream); }
+  Status exchange(int number, const Memory& memory, std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
+    return transport_.exchange(number, memory, out, in);
+  }
+  Status wait(int number, Stream stream) override { return transport_.wait(number, stream); }
+  Status branch(Stream stream, Stream* side) override { return transport_.branch(stream, side); }
+  Status join(Stream side, Stream stream) override { return transport_.join(side, stream); }
+  Status begin_step(std::string_view name, std::span<const Access> accesses) override {
+    return transport_.begin_step(name, accesses);
+  }
+  Status poll() override { return transport_.poll(); }
+  Status synchronize(Stream stream) override { return transport_.synchronize(stream); }
+  void abort(std::string_view reason) override { transport_.abort(reason); }
+
+ private:
+  Transport& transport_;
+};
+
 #if TILEGATE_ON_SIMT
 
 using Group = ThreadGroup;
@@ -36,27 +68,6 @@ inline int most_ranks() { return 8; }
 inline void use_device_of(int /*rank*/) {}
 
 #else
-
-// A transport of another owner.
-class Borrowed : public Transport {
- public:
-  explicit Borrowed(Transport& of) : of_(of) {}
-  int rank() const override { return of_.rank(); }
-  int size() const override { return of_.size(); }
-  Status agree(const Card& mine, std::vector<Card>& all) override { return of_.agree(mine, all); }
-  Status fork(Stream stream) override { return of_.fork(stream); }
-  Status exchange(int number, std::span<const Outgoing> out,
-                  std::span<const Incoming> in) override {
-    return of_.exchange(number, out, in);
-  }
-  Status wait(int number, Stream stream) override { return of_.wait(number, stream); }
-  Status poll() override { return of_.poll(); }
-  Status synchronize(Stream stream) override { return of_.synchronize(stream); }
-  void abort(std::string_view reason) override { of_.abort(reason); }
-
- private:
-  Transport& of_;
-};
 
 // Connecting GPUs takes a second: groups of the same size share their connections, until one fails.
 class Group {
@@ -76,7 +87,7 @@ class Group {
       const Status status = connect(connections_.comms[index], timeout_, &transport);
       if (!status.ok()) throw std::runtime_error(status.message());
     }
-    return std::make_unique<Borrowed>(*transport);
+    return std::make_unique<ForwardingTransport>(*transport);
   }
 
  private:

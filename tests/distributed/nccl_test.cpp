@@ -1,6 +1,7 @@
 // NcclTransport with stand-ins for NCCL and the CUDA runtime: streams and events complete at once,
-// those of a hanging rank never; messages go through mailboxes.
+// those of a hanging rank never; messages go through mailboxes, or are copied.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -9,9 +10,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
@@ -27,6 +31,7 @@ struct NcclWorld {
   std::map<std::pair<int, int>, std::deque<std::vector<char>>> boxes;  // from, to
   int size = 0;
   int aborted = 0;
+  int copies = 0;
 };
 
 struct ncclComm {
@@ -39,11 +44,16 @@ struct ncclComm {
   };
   std::vector<Receive> receives = {};  // of the open group, and without a message so far
   bool fails = false;                  // has an asynchronous error
+  bool waits = false;                  // for a flag that was not set
+  int device = 0;
+  cudaStream_t last_stream = nullptr;
 };
 
 namespace {
 
 thread_local ncclComm* current = nullptr;  // communicator of this thread's rank
+bool driver_has_flags = false;
+constexpr std::chrono::milliseconds kMostWait{200};
 
 // What this thread has enqueued: an event that a stream records, or waits for.
 struct Enqueued {
@@ -64,7 +74,7 @@ cudaError_t make(Handle* handle) {
 // Receives messages that have been sent; waits a short time for the others.
 bool deliver(ncclComm& comm) {
   std::unique_lock lock(comm.world->mutex);
-  comm.world->changed.wait_for(lock, std::chrono::milliseconds(200), [&] {
+  comm.world->changed.wait_for(lock, kMostWait, [&] {
     std::erase_if(comm.receives, [&](const ncclComm::Receive& receive) {
       auto& box = comm.world->boxes[{receive.from, comm.rank}];
       if (box.empty()) return false;
@@ -76,6 +86,22 @@ bool deliver(ncclComm& comm) {
     return comm.receives.empty();
   });
   return comm.receives.empty();
+}
+
+CUresult write_flag(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned /*flags*/) {
+  if (stream == current->last_stream) current->waits = false;
+  std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).store(value);
+  return CUDA_SUCCESS;
+}
+
+CUresult wait_for_flag(CUstream /*stream*/, CUdeviceptr at, cuuint32_t value, unsigned /*flags*/) {
+  const auto end = std::chrono::steady_clock::now() + kMostWait;
+  while (std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load() != value) {
+    if (std::chrono::steady_clock::now() > end) current->waits = true;
+    if (current->waits) break;
+    std::this_thread::yield();
+  }
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -92,7 +118,7 @@ ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
-  *device = comm->world->size == 1 ? 1 : 0;  // a lone rank is on another device
+  *device = comm->device;
   return ncclSuccess;
 }
 ncclResult_t ncclCommFinalize(ncclComm_t /*comm*/) { return ncclSuccess; }
@@ -133,7 +159,9 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/,
                                          int /*priority*/) {
-  return make(stream);
+  const cudaError_t made_it = make(stream);
+  current->last_stream = *stream;  // the last one is for flags after an error
+  return made_it;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
@@ -141,7 +169,38 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t /*stream*/) {
-  return current->receives.empty() ? cudaSuccess : cudaErrorNotReady;
+  return current->receives.empty() && !current->waits ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
+  std::fill_n(static_cast<char*>(data), bytes, static_cast<char>(value));
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/,
+                            cudaStream_t /*stream*/) {
+  const std::lock_guard lock(current->world->mutex);
+  ++current->world->copies;
+  std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to));
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int /*device*/, unsigned /*flags*/) { return cudaSuccess; }
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* /*handle*/, void* /*data*/) {
+  return cudaErrorNotSupported;
+}
+cudaError_t cudaIpcOpenMemHandle(void** /*data*/, cudaIpcMemHandle_t /*handle*/,
+                                 unsigned /*flags*/) {
+  return cudaErrorNotSupported;
+}
+cudaError_t cudaIpcCloseMemHandle(void* /*data*/) { return cudaSuccess; }
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function,
+                                             unsigned /*version*/, unsigned long long /*flags*/,
+                                             cudaDriverEntryPointQueryResult* result) {
+  *function = std::string_view(name) == "cuStreamWriteValue32"
+                  ? reinterpret_cast<void*>(write_flag)
+                  : reinterpret_cast<void*>(wait_for_flag);
+  *result = driver_has_flags ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) { return make(event); }
 cudaError_t cudaEventDestroy(cudaEvent_t /*event*/) { return cudaSuccess; }
@@ -157,16 +216,17 @@ const char* cudaGetErrorString(cudaError_t /*error*/) { return "CUDA error"; }
 namespace tilegate::distributed {
 namespace {
 
-class Nccl : public testing::Test {
+// Both ways to exchange messages.
+class Nccl : public testing::TestWithParam<bool> {
  protected:
   static constexpr std::chrono::milliseconds kTimeout{300};
 
-  // Runs `body(transport, comm)` on each rank that is not in `missing`.
-  void run(int size, const std::function<void(Transport&, ncclComm&)>& body,
-           const std::vector<int>& missing = {}) {
+  void SetUp() override { driver_has_flags = GetParam(); }
+
+  // Runs `body(transport, comm)` on each rank.
+  void run(int size, const std::function<void(Transport&, ncclComm&)>& body) {
     world_.size = size;
     for_each_rank(size, [&](int rank) {
-      if (std::ranges::count(missing, rank) > 0) return;
       ncclComm comm{&world_, rank};
       std::unique_ptr<Transport> transport;
       const Status status = connect(&comm, kTimeout, &transport);
@@ -177,8 +237,11 @@ class Nccl : public testing::Test {
 
   NcclWorld world_;
 };
+INSTANTIATE_TEST_SUITE_P(Exchanges, Nccl, testing::Bool(), [](const auto& each) {
+  return each.param ? "ByCopies" : "BySendAndReceive";
+});
 
-TEST_F(Nccl, MultipliesInBothFormsAndSchedules) {
+TEST_P(Nccl, MultipliesInBothFormsAndSchedules) {
   for (const Form form : kForms) {
     for (const Schedule schedule : kSchedules) {
       Whole whole{.problem = Problem::dense({7, 6, 5})};
@@ -192,13 +255,14 @@ TEST_F(Nccl, MultipliesInBothFormsAndSchedules) {
         EXPECT_TRUE(status.ok()) << status.message();
       });
       EXPECT_EQ(whole.c, std::vector<float>(42, 10.0F));
+      EXPECT_EQ(std::exchange(world_.copies, 0), GetParam() ? 6 : 0);
     }
   }
   EXPECT_EQ(world_.aborted, 0);
 }
 
 // A rank's digits take one exchange more than there are ranks.
-TEST_F(Nccl, MultipliesDigits) {
+TEST_P(Nccl, MultipliesDigits) {
   for (const Form form : kForms) {
     Whole whole{.problem = Problem::dense({7, 6, 5})};
     whole.problem.math = Math::fp32_split;
@@ -218,13 +282,15 @@ TEST_F(Nccl, MultipliesDigits) {
 
 // Exchanges run in a stream of their own: after what the caller's stream had at fork, before what
 // it has after wait.
-TEST_F(Nccl, EventsOrderExchangesWithTheStream) {
+TEST_P(Nccl, EventsOrderExchangesWithTheStream) {
   run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    std::unique_ptr<Memory> memory;
+    EXPECT_TRUE(transport.allocate(0, &memory).ok());
     auto* const stream = reinterpret_cast<Stream>(std::uintptr_t{1000});
     enqueued.clear();
     EXPECT_TRUE(transport.fork(stream).ok());
     for (const int number : {1, transport.size() + 1}) {
-      EXPECT_TRUE(transport.exchange(number, {}, {}).ok());
+      EXPECT_TRUE(transport.exchange(number, *memory, {}, {}).ok());
     }
     for (const int number : {1, transport.size() + 1}) {
       EXPECT_TRUE(transport.wait(number, stream).ok());
@@ -243,7 +309,25 @@ TEST_F(Nccl, EventsOrderExchangesWithTheStream) {
   });
 }
 
-TEST_F(Nccl, TheFirstFailureStays) {
+TEST_P(Nccl, EventsOrderTheSecondStreamWithTheFirst) {
+  run(1, [&](Transport& transport, ncclComm& /*comm*/) {
+    auto* const stream = reinterpret_cast<Stream>(std::uintptr_t{1000});
+    Stream side = nullptr;
+    enqueued.clear();
+    EXPECT_TRUE(transport.branch(stream, &side).ok());
+    EXPECT_TRUE(transport.join(side, stream).ok());
+    ASSERT_EQ(enqueued.size(), 4U);
+    EXPECT_NE(side, stream);
+    const cudaEvent_t branched = enqueued[0].event, joined = enqueued[2].event;
+    EXPECT_NE(branched, joined);
+    EXPECT_EQ(enqueued, (std::vector<Enqueued>{{stream, branched, false},
+                                               {side, branched, true},
+                                               {side, joined, false},
+                                               {stream, joined, true}}));
+  });
+}
+
+TEST_P(Nccl, TheFirstFailureStays) {
   run(2, [&](Transport& transport, ncclComm& /*comm*/) {
     transport.abort("rank 7 is out of memory");
     transport.abort("rank 8, too");
@@ -251,39 +335,52 @@ TEST_F(Nccl, TheFirstFailureStays) {
   });
 }
 
-TEST_F(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
-  run(3,
-      [&](Transport& transport, ncclComm& /*comm*/) {
-        std::vector<Card> cards;
-        const Status status = transport.agree(Card::of("plan"), cards);
-        EXPECT_EQ(status.message(), "rank 2 has sent no plan: no answer for 300 ms");
-        EXPECT_EQ(transport.poll().message(), status.message());
-        for (const Status& later :
-             {transport.fork(nullptr), transport.exchange(1, {}, {}), transport.wait(1, nullptr),
-              transport.synchronize(nullptr), transport.agree(Card::of("plan"), cards)}) {
-          EXPECT_EQ(later.message(), status.message());
-        }
-      },
-      {2});
+TEST_P(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
+  run(3, [&](Transport& transport, ncclComm& /*comm*/) {
+    std::unique_ptr<Memory> memory, none;
+    EXPECT_TRUE(transport.allocate(4, &memory).ok());
+    if (transport.rank() == 2) return;
+    const Status status = transport.allocate(4, &none);
+    EXPECT_EQ(status.message(), "rank 2 has not joined: no answer for 300 ms");
+    EXPECT_EQ(transport.poll().message(), status.message());
+    std::vector<Card> cards;
+    Stream side = nullptr;
+    for (const Status& later :
+         {transport.fork(nullptr), transport.exchange(1, *memory, {}, {}),
+          transport.wait(1, nullptr), transport.branch(nullptr, &side),
+          transport.join(nullptr, nullptr), transport.synchronize(nullptr),
+          transport.agree(Card::of("plan"), cards), transport.allocate(4, &none)}) {
+      EXPECT_EQ(later.message(), status.message());
+    }
+  });
   EXPECT_EQ(world_.aborted, 2);
 }
 
-TEST_F(Nccl, AnExchangeThatHangsNamesItsRanks) {
-  run(2,
-      [&](Transport& transport, ncclComm& /*comm*/) {
-        float number = 0.0F;
-        const Incoming in[] = {{1, &number, sizeof(number)}};
-        const Outgoing own[] = {{0, &number, sizeof(number)}};  // of an earlier launch
-        EXPECT_TRUE(transport.exchange(1, own, {}).ok());
-        EXPECT_TRUE(transport.exchange(1, {}, in).ok());
-        EXPECT_EQ(transport.synchronize(nullptr).message(),
-                  "rank 1, in exchange 1 of rank 0: no answer for 300 ms");
-      },
-      {1});
+TEST_P(Nccl, ARankThatDoesNotConnectIsNamed) {
+  world_.size = 2;
+  ncclComm comm{&world_, 0};
+  std::unique_ptr<Transport> transport;
+  EXPECT_EQ(connect(&comm, kTimeout, &transport).message(),
+            "rank 1 has not joined: no answer for 300 ms");
+}
+
+TEST_P(Nccl, AnExchangeThatHangsNamesItsRanks) {
+  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    std::unique_ptr<Memory> memory;
+    ASSERT_TRUE(transport.allocate(4, &memory).ok());
+    const int other = 1 - transport.rank();
+    const Incoming in[] = {{.rank = other, .bytes = 4}};
+    const Outgoing out[] = {{.rank = other, .data = memory->data(), .bytes = 4}};
+    EXPECT_TRUE(transport.exchange(1, *memory, out, in).ok());  // of an earlier launch
+    if (transport.rank() == 1) return;
+    EXPECT_TRUE(transport.exchange(1, *memory, {}, in).ok());
+    EXPECT_EQ(transport.synchronize(nullptr).message(),
+              "rank 1, in exchange 1 of rank 0: no answer for 300 ms");
+  });
   EXPECT_EQ(world_.aborted, 1);
 }
 
-TEST_F(Nccl, AsynchronousErrorsAreFoundByLaunchAndSynchronize) {
+TEST_P(Nccl, AsynchronousErrorsAreFoundByLaunchAndSynchronize) {
   run(2, [&](Transport& transport, ncclComm& comm) {
     DistributedSgemm sgemm(
         transport, DistributedProblem::even(Form::kColumnParallel, {4, 4, 4}, 2, transport.rank()));
@@ -296,9 +393,9 @@ TEST_F(Nccl, AsynchronousErrorsAreFoundByLaunchAndSynchronize) {
   EXPECT_EQ(world_.aborted, 2);
 }
 
-TEST_F(Nccl, ACommunicatorOfAnotherDeviceIsRefused) {
+TEST_P(Nccl, ACommunicatorOfAnotherDeviceIsRefused) {
   world_.size = 1;
-  ncclComm comm{&world_, 0};
+  ncclComm comm{&world_, 0, {}, false, false, 1};
   std::unique_ptr<Transport> transport;
   const Status status = connect(&comm, kTimeout, &transport);
   EXPECT_EQ(status.argument(), "comm");

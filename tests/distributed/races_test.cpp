@@ -105,26 +105,44 @@ TEST(DistributedRaces, NothingRacesWithNoBytes) {
   ThreadGroup group(2, kPatience);
   for_each_rank(2, [&](int rank) {
     const std::unique_ptr<Transport> transport = group.join(rank);
-    float data[4] = {};
-    const auto exchange = [&](int number, float* at, std::size_t bytes) -> Status {
+    std::unique_ptr<Memory> memory;
+    ASSERT_TRUE(transport->allocate(4 * sizeof(float), &memory).ok());
+    auto* const data = reinterpret_cast<float*>(memory->data());
+    const auto exchange = [&](int number, float* from, std::size_t bytes) -> Status {
       if (Status s = transport->fork(nullptr); !s.ok()) return s;
-      const Outgoing out{1, at, bytes};
-      const Incoming in{0, at, bytes};
-      return rank == 0 ? transport->exchange(number, std::span(&out, 1), {})
-                       : transport->exchange(number, {}, std::span(&in, 1));
+      const auto at = static_cast<std::size_t>(from - data) * sizeof(float);
+      const Outgoing out{1, from, bytes, at};
+      const Incoming in{0, bytes, at};
+      return rank == 0 ? transport->exchange(number, *memory, std::span(&out, 1), {})
+                       : transport->exchange(number, *memory, {}, std::span(&in, 1));
     };
     const auto step = [&](float* at, std::size_t bytes) {
       const Access access{at, bytes, true};
       return transport->begin_step("writes", std::span(&access, 1));
     };
-    Status status = exchange(1, data, sizeof(data));
+    Status status = exchange(1, data, 4 * sizeof(float));
     if (status.ok()) status = step(data + 2, 0);
     if (status.ok()) status = transport->wait(1, nullptr);
     if (status.ok()) status = exchange(2, data + 2, 0);
-    if (status.ok()) status = step(data, sizeof(data));
+    if (status.ok()) status = step(data, 4 * sizeof(float));
     if (status.ok()) status = transport->wait(2, nullptr);
     if (status.ok()) status = transport->synchronize(nullptr);
     EXPECT_TRUE(status.ok()) << status.message();
+  });
+}
+
+TEST(DistributedRaces, RanksThatDisagreeOnTheOffsetOfAMessageAreNamed) {
+  ThreadGroup group(2, kPatience);
+  for_each_rank(2, [&](int rank) {
+    const std::unique_ptr<Transport> transport = group.join(rank);
+    std::unique_ptr<Memory> memory;
+    ASSERT_TRUE(transport->allocate(16, &memory).ok());
+    const Outgoing out{1, memory->data(), 4, 8};
+    const Incoming in{0, 4, 12};
+    Status status = rank == 0 ? transport->exchange(1, *memory, std::span(&out, 1), {})
+                              : transport->exchange(1, *memory, {}, std::span(&in, 1));
+    if (status.ok()) status = transport->wait(1, nullptr);
+    EXPECT_EQ(status.message(), "rank 0 sends to offset 8 in exchange 1; rank 1 expects 12");
   });
 }
 

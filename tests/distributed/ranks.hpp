@@ -155,7 +155,6 @@ class Shard {
 struct Rank {
   DistributedProblem problem;
   Shard a, b, c;
-  device::Buffer workspace = {};
 
   static Rank make(const DistributedProblem& shared, const Problem& whole, int rank) {
     const auto size_of = [&](const std::vector<std::int64_t>& sizes) {
@@ -183,36 +182,7 @@ struct Rank {
     return made;
   }
 
-  Operands operands() const {
-    return {a.data(), b.data(), c.data(), workspace.data(), workspace.size()};
-  }
-};
-
-// Forwards every call; tests override calls to plant faults.
-class ForwardingTransport : public Transport {
- public:
-  explicit ForwardingTransport(Transport& transport) : transport_(transport) {}
-
-  int rank() const override { return transport_.rank(); }
-  int size() const override { return transport_.size(); }
-  Status agree(const Card& mine, std::vector<Card>& all) override {
-    return transport_.agree(mine, all);
-  }
-  Status fork(Stream stream) override { return transport_.fork(stream); }
-  Status exchange(int number, std::span<const Outgoing> out,
-                  std::span<const Incoming> in) override {
-    return transport_.exchange(number, out, in);
-  }
-  Status wait(int number, Stream stream) override { return transport_.wait(number, stream); }
-  Status begin_step(std::string_view name, std::span<const Access> accesses) override {
-    return transport_.begin_step(name, accesses);
-  }
-  Status poll() override { return transport_.poll(); }
-  Status synchronize(Stream stream) override { return transport_.synchronize(stream); }
-  void abort(std::string_view reason) override { transport_.abort(reason); }
-
- private:
-  Transport& transport_;
+  Operands operands() const { return {.a = a.data(), .b = b.data(), .c = c.data()}; }
 };
 
 // Wraps a rank's transport to plant faults; may be null.
@@ -239,11 +209,6 @@ inline Status multiply_on(Transport& transport, const DistributedProblem& shared
   Device device = device::current();
   if (multiprocessors > 0) device.multiprocessors = multiprocessors;
   DistributedSgemm sgemm(transport, rank.problem, device);
-  rank.workspace = device::Buffer(sgemm.workspace_bytes());
-  const std::vector<std::byte> used(rank.workspace.size(), std::byte{0xA5});  // any contents
-  if (status.ok()) {
-    status = device::copy_to_device(rank.workspace.data(), used.data(), used.size());
-  }
   if (status.ok()) status = sgemm.launch(rank.operands());
   if (status.ok()) status = sgemm.finish(rank.operands());
   if (status.ok()) status = transport.synchronize(nullptr);

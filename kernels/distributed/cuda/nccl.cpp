@@ -1,13 +1,25 @@
 // NcclTransport: a stream for the exchanges, and one event per exchange.
+//
+// If every rank can write to the memory of every other one, copy engines exchange the messages, so
+// that exchanges take no multiprocessors from the multiplications. Two flags per exchange and pair
+// of ranks order the copies; streams write them and wait for them:
+//
+//   receiver   ready ← 1                                  wait for arrived; arrived ← 0
+//   sender     wait for ready; ready ← 0; copy; arrived ← 1
+//
+// Otherwise NCCL exchanges the messages.
 #include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include <tilegate/distributed/nccl.hpp>
+
+#include "peer_memory.hpp"
 
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0), "communicators that do not block");
 
@@ -26,6 +38,27 @@ Status to_status(cudaError_t error, const char* what) {
   return Status::device_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
+// The driver's functions for flags.
+struct Driver {
+  PFN_cuStreamWriteValue32_v11070 write = nullptr;
+  PFN_cuStreamWaitValue32_v11070 wait = nullptr;
+
+  bool find() { return find("cuStreamWriteValue32", &write) && find("cuStreamWaitValue32", &wait); }
+
+ private:
+  template <typename Function>
+  static bool find(const char* name, Function* function) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion(name, &found, 11070, cudaEnableDefault, &result);
+    *function = reinterpret_cast<Function>(found);
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess;
+  }
+};
+
+enum class Flag : std::uint8_t { kReady, kArrived };
+
 class NcclTransport : public Transport {
  public:
   NcclTransport(ncclComm_t comm, std::chrono::milliseconds timeout)
@@ -36,8 +69,12 @@ class NcclTransport : public Transport {
       ncclCommDestroy(comm_);
     }
     for (const cudaEvent_t event : complete_) cudaEventDestroy(event);
-    if (forked_ != nullptr) cudaEventDestroy(forked_);
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    for (const cudaEvent_t event : {forked_, branched_, joined_}) {
+      if (event != nullptr) cudaEventDestroy(event);
+    }
+    for (const cudaStream_t stream : {stream_, side_, release_}) {
+      if (stream != nullptr) cudaStreamDestroy(stream);
+    }
   }
 
   Status prepare() {
@@ -56,10 +93,13 @@ class NcclTransport : public Transport {
     }
     int least = 0, greatest = 0;
     cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    if (error == cudaSuccess) {
-      error = cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest);
+    for (cudaStream_t* stream : {&stream_, &side_, &release_}) {
+      if (error != cudaSuccess) break;
+      error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest);
     }
-    if (error == cudaSuccess) error = cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming);
+    for (cudaEvent_t* event : {&forked_, &branched_, &joined_}) {
+      if (error == cudaSuccess) error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+    }
     for (int i = 0; i <= size_ + 1 && error == cudaSuccess; ++i) {
       cudaEvent_t event = nullptr;
       error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
@@ -67,7 +107,9 @@ class NcclTransport : public Transport {
     }
     peers_.resize(complete_.size());
     cards_ = device::Buffer(static_cast<std::size_t>(size_ + 1) * sizeof(Card));
-    return to_status(error, "streams and events of the transport");
+    if (error != cudaSuccess) return to_status(error, "streams and events of the transport");
+    copies_ = size_ > 1 && driver_.find();
+    return share(num_flags() * sizeof(std::uint32_t), &flags_);
   }
 
   int rank() const override { return rank_; }
@@ -102,33 +144,32 @@ class NcclTransport : public Transport {
       if (all[static_cast<std::size_t>(i)].text[0] != kNotArrived) continue;
       missing += (missing.empty() ? "" : ", ") + name_of(i);
     }
-    return fail((missing.empty() ? "a rank" : missing) + " has sent no plan: " + trouble);
+    return fail((missing.empty() ? "a rank" : missing) + " has not joined: " + trouble);
   }
 
-  Status fork(Stream stream) override {
-    if (comm_ == nullptr) return failed();
-    const cudaError_t error = cudaEventRecord(forked_, stream);
-    if (error != cudaSuccess) return to_status(error, "fork");
-    return to_status(cudaStreamWaitEvent(stream_, forked_, 0), "fork");
+  Status allocate(std::size_t bytes, std::unique_ptr<Memory>* memory) override {
+    std::unique_ptr<PeerMemory> shared;
+    Status status = share(bytes, &shared);
+    *memory = std::move(shared);
+    return status;
   }
 
-  Status exchange(int number, std::span<const Outgoing> out,
+  Status fork(Stream stream) override { return order(forked_, stream, stream_, "fork"); }
+
+  Status exchange(int number, const Memory& memory, std::span<const Outgoing> out,
                   std::span<const Incoming> in) override {
     if (comm_ == nullptr) return failed();
     const auto index = static_cast<std::size_t>(number);
     std::vector<int>& peers = peers_[index];
     peers.clear();
-    if (!out.empty() || !in.empty()) {
-      ncclGroupStart();
-      for (const Incoming& message : in) {
-        ncclRecv(message.data, message.bytes, ncclUint8, message.rank, comm_, stream_);
-        peers.push_back(message.rank);
-      }
-      for (const Outgoing& message : out) {
-        ncclSend(message.data, message.bytes, ncclUint8, message.rank, comm_, stream_);
-        if (std::ranges::count(peers, message.rank) == 0) peers.push_back(message.rank);
-      }
-      if (Status s = settle(ncclGroupEnd(), "exchange"); !s.ok()) return s;
+    for (const Incoming& message : in) peers.push_back(message.rank);
+    for (const Outgoing& message : out) {
+      if (std::ranges::count(peers, message.rank) == 0) peers.push_back(message.rank);
+    }
+    if (!peers.empty()) {
+      const auto& own = static_cast<const PeerMemory&>(memory);
+      Status s = copies_ ? copy(number, own, out, in) : send_and_receive(own, out, in);
+      if (!s.ok()) return s;
     }
     begun_ = number;
     return to_status(cudaEventRecord(complete_[index], stream_), "exchange");
@@ -139,6 +180,13 @@ class NcclTransport : public Transport {
     return to_status(cudaStreamWaitEvent(stream, complete_[static_cast<std::size_t>(number)], 0),
                      "wait");
   }
+
+  Status branch(Stream stream, Stream* side) override {
+    *side = side_;
+    return order(branched_, stream, side_, "branch");
+  }
+
+  Status join(Stream side, Stream stream) override { return order(joined_, side, stream, "join"); }
 
   Status poll() override {
     if (comm_ == nullptr) return failed();
@@ -165,8 +213,83 @@ class NcclTransport : public Transport {
   }
 
   void end() {
+    release();  // first: ncclCommAbort may wait for the device
     if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
   }
+
+  // Sets the flags for which exchanges wait, because ranks that are gone will not. Not by a copy:
+  // it could be queued behind one that waits.
+  void release() {
+    if (flags_ == nullptr || !copies_) return;
+    const Clock::time_point last = Clock::now() + timeout_;
+    while (cudaStreamQuery(stream_) == cudaErrorNotReady && Clock::now() < last) {
+      for (std::size_t i = 0; i < num_flags(); ++i) {
+        driver_.write(release_, address_of(flags_->data(), i), 1, CU_STREAM_WRITE_VALUE_DEFAULT);
+      }
+      std::this_thread::sleep_for(kPollInterval);
+    }
+  }
+
+  static CUdeviceptr address_of(std::byte* flags, std::size_t index) {
+    return reinterpret_cast<CUdeviceptr>(flags) + index * sizeof(std::uint32_t);
+  }
+
+  // Later work of `second` starts after the work that `first` has now.
+  Status order(cudaEvent_t event, Stream first, Stream second, const char* what) {
+    if (comm_ == nullptr) return failed();
+    cudaError_t error = cudaEventRecord(event, first);
+    if (error == cudaSuccess) error = cudaStreamWaitEvent(second, event, 0);
+    return to_status(error, what);
+  }
+
+  Status share(std::size_t bytes, std::unique_ptr<PeerMemory>* memory) {
+    const auto agree_on = [this](const Card& mine, std::vector<Card>& all) {
+      return agree(mine, all);
+    };
+    return PeerMemory::share(bytes, rank_, agree_on, &copies_, memory);
+  }
+
+  Status send_and_receive(const PeerMemory& memory, std::span<const Outgoing> out,
+                          std::span<const Incoming> in) {
+    ncclGroupStart();
+    for (const Incoming& message : in) {
+      ncclRecv(memory.data() + message.at, message.bytes, ncclUint8, message.rank, comm_, stream_);
+    }
+    for (const Outgoing& message : out) {
+      ncclSend(message.data, message.bytes, ncclUint8, message.rank, comm_, stream_);
+    }
+    return settle(ncclGroupEnd(), "exchange");
+  }
+
+  Status copy(int number, const PeerMemory& memory, std::span<const Outgoing> out,
+              std::span<const Incoming> in) {
+    // Flags in the memory of rank `at`, of its exchange with rank `with`.
+    const auto flag = [&](int at, Flag kind, int with) {
+      std::byte* const flags = at == rank_ ? flags_->data() : flags_->of(at);
+      const int index = (static_cast<int>(kind) * (size_ + 2) + number) * size_ + with;
+      return address_of(flags, static_cast<std::size_t>(index));
+    };
+    bool works = true;
+    const auto set = [&](CUdeviceptr at, std::uint32_t value) {
+      works = works && driver_.write(stream_, at, value, CU_STREAM_WRITE_VALUE_DEFAULT) == 0;
+    };
+    const auto take = [&](CUdeviceptr at) {  // waits for it, and resets it
+      works = works && driver_.wait(stream_, at, 1, CU_STREAM_WAIT_VALUE_EQ) == 0;
+      set(at, 0);
+    };
+    for (const Incoming& message : in) set(flag(message.rank, Flag::kReady, rank_), 1);
+    for (const Outgoing& message : out) {
+      take(flag(rank_, Flag::kReady, message.rank));
+      const cudaError_t error = cudaMemcpyAsync(memory.of(message.rank) + message.at, message.data,
+                                                message.bytes, cudaMemcpyDeviceToDevice, stream_);
+      if (error != cudaSuccess) return to_status(error, "copy to another rank");
+      set(flag(message.rank, Flag::kArrived, rank_), 1);
+    }
+    for (const Incoming& message : in) take(flag(rank_, Flag::kArrived, message.rank));
+    return works ? Status() : Status::device_error("flags of an exchange: refused by the driver");
+  }
+
+  std::size_t num_flags() const { return static_cast<std::size_t>(2 * (size_ + 2) * size_); }
 
   // Waits until NCCL has processed a call of a non-blocking communicator.
   Status settle(ncclResult_t result, const char* what) {
@@ -215,7 +338,8 @@ class NcclTransport : public Transport {
   std::string first_incomplete() const {
     for (int number = 1; number <= begun_; ++number) {
       const auto index = static_cast<std::size_t>(number);
-      if (cudaEventQuery(complete_[index]) != cudaErrorNotReady) continue;
+      const cudaError_t state = cudaEventQuery(complete_[index]);
+      if (state == cudaSuccess || state == cudaErrorCapturedEvent) continue;
       std::string names;
       for (const int peer : peers_[index]) names += (names.empty() ? "" : " or ") + name_of(peer);
       return names + ", in exchange " + std::to_string(number) + " of " + name_of(rank_) + ": ";
@@ -226,8 +350,13 @@ class NcclTransport : public Transport {
   ncclComm_t comm_;  // nullptr: ended
   std::chrono::milliseconds timeout_;
   int rank_ = 0, size_ = 0, begun_ = 0;
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t forked_ = nullptr;
+  cudaStream_t stream_ = nullptr;   // of exchanges
+  cudaStream_t side_ = nullptr;     // see branch
+  cudaStream_t release_ = nullptr;  // sets flags after an error
+  cudaEvent_t forked_ = nullptr, branched_ = nullptr, joined_ = nullptr;
+  Driver driver_;
+  bool copies_ = false;                  // by copy engines, not by NCCL
+  std::unique_ptr<PeerMemory> flags_;    // of both kinds, per exchange and other rank
   std::vector<cudaEvent_t> complete_;    // per exchange
   std::vector<std::vector<int>> peers_;  // per exchange: the other ranks
   device::Buffer cards_;                 // the cards of all ranks, then this rank's

@@ -67,7 +67,9 @@ std::string to_string(const DistributedProblem& problem);
 // A problem on one rank, ready to be launched as often as wanted. The transport outlives it.
 class DistributedSgemm {
  public:
-  // Collective: fails on all ranks if one of them passes another problem. Prepares the device.
+  // Collective: fails on all ranks if one of them passes another problem. Prepares the device, and
+  // allocates the memory that launches need. A plan for a device that is not the current one
+  // allocates nothing, and cannot be launched.
   DistributedSgemm(Transport& transport, DistributedProblem problem,
                    const Device& device = device::current());
 
@@ -84,18 +86,19 @@ class DistributedSgemm {
   std::vector<std::string> configurations() const;
   std::int64_t rounding_chain() const;
   double operand_error() const;
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  // Device memory of this rank, which the plan owns.
+  std::size_t memory_bytes() const { return memory_bytes_; }
 
-  // Collective. Enqueues communication and kernels on `stream` and on a stream of the transport;
-  // later work of `stream` waits for both. Does not allocate or synchronise. Operands and workspace
-  // must stay valid until the work is complete; Transport::synchronize waits for it and reports
-  // errors. An error ends the transport on all ranks. The workspace is 256-byte aligned.
+  // Collective. Enqueues communication and kernels on `stream` and on streams of the transport;
+  // later work of `stream` waits for all of them. Does not allocate or synchronise. Operands must
+  // stay valid until the work is complete; Transport::synchronize waits for it and reports errors.
+  // An error ends the transport on all ranks. The operands' workspace is not used.
   Status launch(const Operands& operands, Stream stream = nullptr);
 
   // Collective, after `launch` of fp32_split with same_bits; otherwise it does nothing. All devices
   // make the same decision whether digits are as accurate as FP32. If not, `launch` has left C
   // unchanged, and this multiplies in FP32, with same_bits where FP32 has them. Waits for the
-  // decision.
+  // decision, and allocates memory for the first product in FP32.
   Status finish(const Operands& operands, Stream stream = nullptr);
 
  private:
@@ -106,6 +109,10 @@ class DistributedSgemm {
     std::int64_t first_row = 0;
     double seconds = 0.0;
   };
+
+  struct Deferred {};  // allocates nothing
+  DistributedSgemm(Deferred deferred, Transport& transport, DistributedProblem problem,
+                   const Device& device);
 
   Status check() const;
   Status agree() const;
@@ -135,7 +142,7 @@ class DistributedSgemm {
   Status enqueue_digits(const Operands& operands, Stream stream);
   Status enqueue_gathered_digits(const Operands& operands, Stream stream);
   Status enqueue_exact_sums(const Operands& operands, Stream stream);
-  Status decide(std::byte* workspace, int sets, Stream stream);
+  Status decide(int sets, Stream stream);
 
   // False for a single rank, and if A and B are not read.
   bool exchanges() const;
@@ -157,9 +164,12 @@ class DistributedSgemm {
   // Per rank: size of its rows of A, or of partial sums, in an exchange.
   std::vector<std::size_t> message_bytes_;
   double seconds_ = 0.0;
-  std::size_t multiply_bytes_ = 0;  // start of the workspace, for the multiplications
-  std::size_t received_at_ = 0;     // row-parallel: offset of the other ranks' sums
-  std::size_t workspace_bytes_ = 0;
+  // Offsets in memory. At 0: the gathered A, or the sums that other ranks send.
+  std::size_t partial_at_ = 0;                  // row-parallel: this rank's partial sums
+  std::array<std::size_t, 2> workspaces_ = {};  // of the multiplications on each of two streams
+  std::size_t multiply_bytes_ = 0;              // of each
+  std::size_t memory_bytes_ = 0;
+  std::unique_ptr<Memory> memory_;
   std::shared_ptr<const Digits> digits_;
   std::unique_ptr<DistributedSgemm> in_fp32_;  // the fallback of digits_
 };

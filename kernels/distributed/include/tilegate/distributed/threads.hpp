@@ -25,8 +25,7 @@ class ThreadGroup {
   ~ThreadGroup();
 
   // Call once per rank, from any thread. If a transport is destroyed while other ranks wait for it,
-  // they fail: the rank has ended. The group must outlive its transports, and buffers the transport
-  // of their rank.
+  // they fail: the rank has ended. The group must outlive its transports.
   std::unique_ptr<Transport> join(int rank);
 
   struct State;

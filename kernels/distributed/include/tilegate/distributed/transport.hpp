@@ -4,14 +4,15 @@
 //
 // Exchanges run in order, concurrently with the caller's stream. fork and wait order the two:
 //
-//   fork(stream)            later exchanges start after the work that `stream` has now
-//   exchange(i, out, in)    sends and receives, all at once; i: 1 to size() + 1, in order
-//   wait(i, stream)         later work of `stream` starts after exchange i
+//   fork(stream)                    later exchanges start after the work that `stream` has now
+//   exchange(i, memory, out, in)    sends and receives, all at once; i: 1 to size() + 1, in order
+//   wait(i, stream)                 later work of `stream` starts after exchange i
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,16 +22,29 @@
 
 namespace tilegate::distributed {
 
-// Device memory that is sent to a rank, or received from it. Both ranks leave out empty messages.
+// Device memory of a rank, into which the other ranks send.
+class Memory {
+ public:
+  Memory() = default;
+  virtual ~Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  virtual std::byte* data() const = 0;
+};
+
+// A message to a rank, and one from a rank. `at`: its offset in the memory of the receiver; both
+// ranks give the same. Both leave out empty messages.
 struct Outgoing {
   int rank = 0;
-  const void* data = nullptr;
+  const void* data = nullptr;  // any device memory
   std::size_t bytes = 0;
+  std::size_t at = 0;
 };
 struct Incoming {
   int rank = 0;
-  void* data = nullptr;
   std::size_t bytes = 0;
+  std::size_t at = 0;
 };
 
 // Memory that a step of the caller's stream accesses.
@@ -62,12 +76,22 @@ class Transport {
 
   // Collective: returns the cards of all ranks, in order. May allocate and synchronise.
   virtual Status agree(const Card& mine, std::vector<Card>& all) = 0;
+  // Collective: memory of `bytes` bytes, any number on each rank, 256-byte aligned.
+  virtual Status allocate(std::size_t bytes, std::unique_ptr<Memory>* memory) = 0;
 
   // These calls do not allocate or wait for the device.
   virtual Status fork(Stream stream) = 0;
-  virtual Status exchange(int number, std::span<const Outgoing> out,
+  virtual Status exchange(int number, const Memory& memory, std::span<const Outgoing> out,
                           std::span<const Incoming> in) = 0;
   virtual Status wait(int number, Stream stream) = 0;
+  // A second stream for kernels, so that one may begin before another one ends: branch() starts it
+  // after the work that `stream` has now, and later work of `stream` starts after join(). Its
+  // blocks go first. By default it is `stream`.
+  virtual Status branch(Stream stream, Stream* side) {
+    *side = stream;
+    return {};
+  }
+  virtual Status join(Stream /*side*/, Stream /*stream*/) { return {}; }
   // Declares the accesses of the next step of the caller's stream. ThreadGroup finds races with it.
   virtual Status begin_step(std::string_view /*name*/, std::span<const Access> /*accesses*/) {
     return {};
