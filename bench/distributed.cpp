@@ -3,10 +3,16 @@
 // InTurn/…, with "/split" after the shape for fp32_split, and at the end "/rows" for the
 // row-parallel form and "/same_bits". Rows that this machine cannot run are skipped with a reason.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,6 +28,8 @@
 #include <tilegate/problem.hpp>
 
 #include "distributed/group.hpp"
+#include "platform.hpp"
+#include "verifier/oracle.hpp"
 
 namespace tilegate::distributed {
 namespace {
@@ -61,25 +69,62 @@ std::string obstacle(const Row& row) {
   return "needs " + std::to_string(row.ranks) + " GPUs; has " + std::to_string(most_ranks());
 }
 
-// State of a rank between launches. Operands are ones, so every element of C is K.
+// Operands are uniform numbers. They repeat after a prime number of elements, so that they are
+// quick to make, and no two rows are alike.
+class Numbers {
+ public:
+  explicit Numbers(std::uint64_t seed) : values_(1'048'583) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = verifier::input_value(verifier::Inputs::kUniform, seed, i);
+    }
+  }
+  float at(std::int64_t index) const {
+    return values_[static_cast<std::size_t>(index) % values_.size()];
+  }
+  // A part of a matrix with so many columns.
+  device::Buffer part(std::int64_t first_row, std::int64_t rows, std::int64_t first_col,
+                      std::int64_t cols, std::int64_t all_cols) const {
+    std::vector<float> host;
+    host.reserve(static_cast<std::size_t>(rows * cols));
+    for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+      std::size_t from = static_cast<std::size_t>(row * all_cols + first_col) % values_.size();
+      for (std::int64_t left = cols; left > 0;) {
+        const auto count =
+            std::min<std::int64_t>(left, static_cast<std::int64_t>(values_.size() - from));
+        const auto first = values_.begin() + static_cast<std::ptrdiff_t>(from);
+        host.insert(host.end(), first, first + count);
+        left -= count;
+        from = 0;
+      }
+    }
+    device::Buffer buffer(host.size() * sizeof(float));
+    const Status status = device::copy_to_device(buffer.data(), host.data(), buffer.size());
+    if (!status.ok()) throw std::runtime_error(status.message());
+    return buffer;
+  }
+
+ private:
+  std::vector<float> values_;
+};
+
+const Numbers& numbers(Operand operand) {
+  static const Numbers a(1), b(2);
+  return operand == Operand::kA ? a : b;
+}
+
+// State of a rank between launches.
 struct Rank {
   std::unique_ptr<Transport> transport;
   std::optional<DistributedSgemm> sgemm;
-  device::Buffer a, b, c, workspace;
+  std::int64_t first_row = 0, first_col = 0;  // of C
+  device::Buffer a, b, c;
 
   Operands operands() const {
-    return {reinterpret_cast<const float*>(a.data()), reinterpret_cast<const float*>(b.data()),
-            reinterpret_cast<float*>(c.data()), workspace.data(), workspace.size()};
+    return {.a = reinterpret_cast<const float*>(a.data()),
+            .b = reinterpret_cast<const float*>(b.data()),
+            .c = reinterpret_cast<float*>(c.data())};
   }
 };
-
-device::Buffer ones(std::int64_t elements) {
-  const std::vector<float> host(static_cast<std::size_t>(elements), 1.0F);
-  device::Buffer buffer(host.size() * sizeof(float));
-  const Status status = device::copy_to_device(buffer.data(), host.data(), buffer.size());
-  if (!status.ok()) throw std::runtime_error(status.message());
-  return buffer;
-}
 
 class Ranks {
  public:
@@ -88,17 +133,28 @@ class Ranks {
     each([&](Rank& rank, int number) {
       rank.transport = group_.join(number);
       DistributedProblem problem = DistributedProblem::even(row.form, row.shape, row.ranks, number);
-      const Shape shard = problem.shard(number);
+      const auto [m, n, k] = row.shape;
+      const auto before = [&](const std::vector<std::int64_t>& sizes) {
+        return std::accumulate(sizes.begin(), sizes.begin() + number, std::int64_t{0});
+      };
+      const std::int64_t row0 = before(problem.rows), part0 = before(problem.parts);
       const std::int64_t rows = problem.rows[static_cast<std::size_t>(number)];
-      const bool by_columns = row.form == Form::kColumnParallel;
+      const std::int64_t part = problem.parts[static_cast<std::size_t>(number)];
       problem.schedule = row.schedule;
       problem.math = row.math;
       problem.same_bits = row.same_bits;
       rank.sgemm.emplace(*rank.transport, problem);
-      rank.a = ones((by_columns ? rows : shard.m) * shard.k);
-      rank.b = ones(shard.k * shard.n);
-      rank.c = ones((by_columns ? shard.m : rows) * shard.n);
-      rank.workspace = device::Buffer(rank.sgemm->workspace_bytes());
+      if (row.form == Form::kColumnParallel) {
+        rank.a = numbers(Operand::kA).part(row0, rows, 0, k, k);
+        rank.b = numbers(Operand::kB).part(0, k, part0, part, n);
+        rank.c = device::Buffer(static_cast<std::size_t>(m * part) * sizeof(float));
+        rank.first_col = part0;
+      } else {
+        rank.a = numbers(Operand::kA).part(0, m, part0, part, k);
+        rank.b = numbers(Operand::kB).part(part0, part, 0, n, n);
+        rank.c = device::Buffer(static_cast<std::size_t>(rows * n) * sizeof(float));
+        rank.first_row = row0;
+      }
       return rank.sgemm->status();
     });
   }
@@ -120,14 +176,33 @@ class Ranks {
     return std::chrono::duration<double>(Clock::now() - start).count() / launches;
   }
 
+  // Compares some elements of each rank with a product in double precision.
   void verify() {
     each([&](Rank& rank, int number) {
-      std::vector<float> c(rank.c.size() / sizeof(float));
-      Status status = device::copy_to_host(c.data(), rank.c.data(), rank.c.size());
-      const auto wrong = std::ssize(c) - std::ranges::count(c, static_cast<float>(row_.shape.k));
-      if (!status.ok() || wrong == 0) return status;
-      return Status::device_error("rank " + std::to_string(number) + ": " + std::to_string(wrong) +
-                                  " elements of C are wrong");
+      const std::int64_t n = row_.shape.n, k = row_.shape.k;
+      const std::int64_t cols = rank.sgemm->problem().ldc;
+      const auto elements = static_cast<std::int64_t>(rank.c.size() / sizeof(float));
+      constexpr std::int64_t kSamples = 64;
+      for (std::int64_t sample = 0; sample < std::min(kSamples, elements); ++sample) {
+        const std::int64_t at = (elements - 1) * sample / std::max<std::int64_t>(kSamples - 1, 1);
+        const std::int64_t row = rank.first_row + at / cols, col = rank.first_col + at % cols;
+        double exact = 0.0, magnitude = 0.0;
+        for (std::int64_t i = 0; i < k; ++i) {
+          const double product = static_cast<double>(numbers(Operand::kA).at(row * k + i)) *
+                                 static_cast<double>(numbers(Operand::kB).at(i * n + col));
+          exact += product;
+          magnitude += std::abs(product);
+        }
+        float found = 0.0F;
+        const float* const c = reinterpret_cast<const float*>(rank.c.data()) + at;
+        if (Status s = device::copy_to_host(&found, c, sizeof(found)); !s.ok()) return s;
+        if (std::abs(found - exact) <= 0x1p-24 * static_cast<double>(k + 2) * magnitude) continue;
+        return Status::device_error("rank " + std::to_string(number) + ": C at row " +
+                                    std::to_string(row) + ", column " + std::to_string(col) +
+                                    " is " + std::to_string(found) + ", not " +
+                                    std::to_string(exact));
+      }
+      return Status();
     });
   }
 
@@ -153,6 +228,17 @@ class Ranks {
 
 bool failed = false;
 
+// Seconds of one rank by the name of the product, for the efficiency of more ranks.
+std::map<std::string, double> alone;
+
+std::string on_one_rank(Row row) {
+  row.ranks = 1;
+  row.form = Form::kColumnParallel;
+  row.schedule = Schedule::kFaster;
+  row.same_bits = false;
+  return name_of(row);
+}
+
 void run(benchmark::State& state, const Row& row) try {
 #if TILEGATE_BENCH_SKIPS
   if (const std::string why = obstacle(row); !why.empty()) return state.SkipWithMessage(why);
@@ -172,6 +258,11 @@ void run(benchmark::State& state, const Row& row) try {
       2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   state.counters["GFLOPS"] = flop * static_cast<double>(state.iterations()) / total * 1e-9;
   state.counters["verified"] = 1.0;
+  const double seconds = total / static_cast<double>(state.iterations());
+  if (name_of(row) == on_one_rank(row)) alone[name_of(row)] = seconds;
+  if (const auto one = alone.find(on_one_rank(row)); one != alone.end()) {
+    state.counters["efficiency"] = one->second / (seconds * row.ranks);
+  }
   state.SetLabel(ranks.schedule() == Schedule::kOverlapped ? "overlapped" : "in turn");
 } catch (const std::exception& error) {
   failed = true;
@@ -179,12 +270,14 @@ void run(benchmark::State& state, const Row& row) try {
 }
 
 constexpr const char* kUsage =
-    "usage: bench_distributed [--shape=MxNxK[/split]] [--ranks=P] [--same-bits]\n"
+    "usage: bench_distributed [--shape=MxNxK[/split]]... [--ranks=P] [--same-bits]\n"
     "                         [flags of Google Benchmark]\n"
     "\n"
     "Times DistributedSgemm, and as InTurn/... the same product with communication and\n"
     "multiplication in turn. By default 2048, 4096, 8192 and 16384 cubed on 2 ranks. A rank is a\n"
-    "GPU, or on the CPU device a thread. The gate takes both, InTurn as the yardstick:\n"
+    "GPU, or on the CPU device a thread. Efficiency is the time of one rank (p1) by the time and\n"
+    "the number of ranks. --same-bits adds rows with that option. The gate takes both, InTurn as\n"
+    "the yardstick:\n"
     "  ci/gate run --base main --yardstick 'InTurn/*' --verified verified \\\n"
     "    --build 'cmake --preset gpu -B {build} && \\\n"
     "             cmake --build {build} --target bench_distributed' \\\n"
@@ -200,24 +293,49 @@ bool parse_ranks(std::string_view text, int* ranks) {
   return error == std::errc() && end == text.end() && *ranks >= 1;
 }
 
-// Every shape in both forms, each followed by its yardstick. FP32, row-parallel, has no same bits.
-std::vector<Row> rows_of(const std::vector<Shape>& shapes, int ranks, Math math, bool same_bits) {
+struct Product {
+  Shape shape;
+  Math math = Math::fp32;
+};
+
+// Every product on one rank, then in both forms, each followed by its yardstick. FP32,
+// row-parallel, has no same bits.
+std::vector<Row> rows_of(const std::vector<Product>& products, int ranks, bool same_bits) {
   std::vector<Row> rows;
-  for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {
-    if (form == Form::kRowParallel && same_bits && math == Math::fp32) continue;
-    for (const Shape& shape : shapes) {
-      rows.push_back({form, shape, ranks, Schedule::kFaster, math, same_bits});
-      rows.push_back({form, shape, ranks, Schedule::kInTurn, math, same_bits});
+  for (const auto& [shape, math] : products) {
+    if (ranks > 1) {
+      rows.push_back({Form::kColumnParallel, shape, 1, Schedule::kFaster, math, false});
+    }
+    for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {
+      for (const bool same : {false, true}) {
+        const bool has_none = form == Form::kRowParallel && math == Math::fp32;
+        if (same && (!same_bits || has_none)) continue;
+        for (const Schedule schedule : {Schedule::kFaster, Schedule::kInTurn}) {
+          rows.push_back({form, shape, ranks, schedule, math, same});
+        }
+      }
     }
   }
   return rows;
 }
 
+// What the times are of.
+void add_context() {
+  const char* const commit = std::getenv("TILEGATE_COMMIT");
+  benchmark::AddCustomContext("commit", commit == nullptr ? "" : commit);
+#if !TILEGATE_ON_SIMT
+  for (const auto& [key, value] : bench::device_context()) benchmark::AddCustomContext(key, value);
+  int nccl = 0;
+  ncclGetVersion(&nccl);
+  benchmark::AddCustomContext("nccl", std::to_string(nccl / 10000) + "." +
+                                          std::to_string(nccl / 100 % 100) + "." +
+                                          std::to_string(nccl % 100));
+#endif
+}
+
 int run_main(int argc, char** argv) {
-  std::vector<Shape> shapes = {
-      {2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}, {16384, 16384, 16384}};
+  std::vector<Product> products;
   int ranks = 2;
-  Math math = Math::fp32;
   bool same_bits = false;
   constexpr std::string_view kShape = "--shape=", kRanks = "--ranks=";
   std::vector<char*> rest;
@@ -231,11 +349,11 @@ int run_main(int argc, char** argv) {
       Problem problem;
       const Status status = parse_problem(text.substr(kShape.size()), &problem);
       if (!status.ok()) return complain("--shape: " + status.message());
-      math = std::exchange(problem.math, Math::fp32);
+      const Math math = std::exchange(problem.math, Math::fp32);
       if (problem != Problem::dense(problem.shape)) {
         return complain("--shape: '" + std::string(text) + "' is more than MxNxK[/split]");
       }
-      shapes = {problem.shape};
+      products.push_back({problem.shape, math});
     } else if (text == "--same-bits") {
       same_bits = true;
     } else if (text.starts_with(kRanks)) {
@@ -246,12 +364,16 @@ int run_main(int argc, char** argv) {
       rest.push_back(arg);
     }
   }
+  if (products.empty()) {
+    for (const std::int64_t n : {2048, 4096, 8192, 16384}) products.push_back({{n, n, n}});
+  }
   auto count = static_cast<int>(rest.size());
   rest.push_back(nullptr);
   benchmark::Initialize(&count, rest.data());
   if (count > 1) return complain(std::string("unknown or malformed flag '") + rest[1] + "'");
+  add_context();
   bool registers = false;
-  for (const Row& row : rows_of(shapes, ranks, math, same_bits)) {
+  for (const Row& row : rows_of(products, ranks, same_bits)) {
 #if !TILEGATE_BENCH_SKIPS  // Google Benchmark before 1.8 cannot skip a row
     if (const std::string why = obstacle(row); !why.empty()) {
       std::fprintf(stderr, "%s: skipped: %s\n", name_of(row).c_str(), why.c_str());
