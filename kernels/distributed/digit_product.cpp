@@ -370,8 +370,9 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   const auto has_sums = [&](int of) { return problem_.parts[static_cast<std::size_t>(of)] > 0; };
   const bool overlaps = size > 1 && schedule_ == Schedule::kOverlapped;
   std::array<Stream, 2> streams = {stream, stream};
-  if (overlaps) {
+  if (overlaps) {  // as in enqueue_row_parallel
     if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
   }
   const auto multiply = [&](int to, Stream on) -> Status {
     const Digits::Block& block = d.blocks[static_cast<std::size_t>(to)];
@@ -405,7 +406,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
                       }};
   // Own rows come last, because they need no exchange.
   for (int i = 1; i <= size; ++i) {
-    Stream on = streams[i < size ? 1 : 0];  // as in enqueue_row_parallel
+    Stream on = streams[i < size ? 1 : 0];
     if (Status s = multiply(neighbour(i), on); !s.ok()) return s;
     if (size == 1 || (overlaps ? i == size : i < size)) continue;
     if (Status s = transport_.fork(on); !s.ok()) return s;

@@ -470,9 +470,11 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
   std::array<Stream, 2> streams = {stream, stream};
   if (overlaps) {
     if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+    // So that own rows do not begin before others' rows.
+    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
   }
-  // Others' rows first, on the stream that goes first: their sums are sent while own rows, which
-  // need no exchange, are multiplied.
+  // Others' rows first, on the stream whose blocks go first: their sums are sent while own rows,
+  // which need no exchange, are multiplied.
   const auto turn_of = [&](std::size_t i) -> std::size_t { return i + 1 < steps_.size() ? 1 : 0; };
   const auto multiply = [&](std::size_t i) -> Status {
     const Step& step = steps_[i];

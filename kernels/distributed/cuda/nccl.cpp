@@ -134,11 +134,12 @@ class NcclTransport : public Transport {
                i, comm_, stream_);
     }
     if (Status s = settle(ncclGroupEnd(), "exchange of plans"); !s.ok()) return s;
-    const std::string trouble = wait_for(stream_);
+    std::string trouble = wait_for(stream_);
     if (!trouble.empty()) end();  // stops NCCL's kernels, so that the cards can be read
     status = device::copy_to_host(all.data(), cards_.data(), bytes);
     all[static_cast<std::size_t>(rank_)] = mine;
     if (trouble.empty()) return status;
+    if (!status.ok()) trouble += "; " + status.message();
     std::string missing;
     for (int i = 0; status.ok() && i < size_; ++i) {
       if (all[static_cast<std::size_t>(i)].text[0] != kNotArrived) continue;
@@ -197,7 +198,10 @@ class NcclTransport : public Transport {
   Status synchronize(Stream stream) override {
     if (comm_ == nullptr) return failed();
     const std::string trouble = wait_for(stream);
-    return trouble.empty() ? Status() : fail(first_incomplete() + trouble);
+    if (trouble.empty()) return {};
+    const std::string reason = first_incomplete() + trouble;
+    release([stream] { return cudaStreamQuery(stream) == cudaErrorNotReady; });
+    return fail(reason);
   }
 
   void abort(std::string_view reason) override { static_cast<void>(fail(std::string(reason))); }
@@ -213,16 +217,20 @@ class NcclTransport : public Transport {
   }
 
   void end() {
-    release();  // first: ncclCommAbort may wait for the device
+    // First, because ncclCommAbort may wait for the device.
+    release([this] {
+      return cudaEventQuery(complete_[static_cast<std::size_t>(begun_)]) == cudaErrorNotReady;
+    });
     if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
   }
 
-  // Sets the flags for which exchanges wait, because ranks that are gone will not. Not by a copy:
-  // it could be queued behind one that waits.
-  void release() {
+  // Sets the flags for which exchanges wait, because ranks that are gone will not, until
+  // `is_waiting` is false. Not by a copy: it could be queued behind one that waits.
+  template <typename IsWaiting>
+  void release(IsWaiting is_waiting) {
     if (flags_ == nullptr || !copies_) return;
     const Clock::time_point last = Clock::now() + timeout_;
-    while (cudaStreamQuery(stream_) == cudaErrorNotReady && Clock::now() < last) {
+    while (is_waiting() && Clock::now() < last) {
       for (std::size_t i = 0; i < num_flags(); ++i) {
         driver_.write(release_, address_of(flags_->data(), i), 1, CU_STREAM_WRITE_VALUE_DEFAULT);
       }

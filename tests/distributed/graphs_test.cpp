@@ -1,0 +1,77 @@
+// Launches that are captured in a CUDA graph on every rank.
+#include <cstdint>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "distributed/ranks.hpp"
+#include "skips.hpp"
+#include "verifier/oracle.hpp"
+
+namespace tilegate::distributed {
+namespace {
+
+// Replays a captured launch three times; returns the first error.
+Status replay_on(Transport& transport, const DistributedProblem& shared, Whole& whole) {
+  Rank rank = Rank::make(shared, whole.problem, transport.rank());
+  Status status = rank.c.copy_from(whole.c);
+  if (status.ok()) status = rank.a.copy_from(whole.a);
+  if (status.ok()) status = rank.b.copy_from(whole.b);
+  DistributedSgemm sgemm(transport, rank.problem);
+  if (status.ok()) status = sgemm.status();
+  if (!status.ok()) return status;
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replayed = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+  status = sgemm.launch(rank.operands(), stream);
+  cudaError_t error = cudaStreamEndCapture(stream, &graph);
+  if (error == cudaSuccess) error = cudaGraphInstantiate(&replayed, graph, 0);
+  for (int i = 0; i < 3 && error == cudaSuccess; ++i) error = cudaGraphLaunch(replayed, stream);
+  if (status.ok() && error != cudaSuccess) status = Status::device_error(cudaGetErrorString(error));
+  if (status.ok()) status = transport.synchronize(stream);
+  if (status.ok()) status = rank.c.copy_to(whole.c);
+  if (replayed != nullptr) cudaGraphExecDestroy(replayed);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+  return status;
+}
+
+TEST(DistributedGraphs, ReplayTheSameBits) {
+  constexpr int kRanks = 2;
+  if (most_ranks() < kRanks) {
+    testing::Test::RecordProperty(kNotOnThisDevice, "needs two GPUs");
+    GTEST_SKIP() << "needs two GPUs";
+  }
+  for (const Form form : kForms) {
+    for (const Schedule schedule : kSchedules) {
+      for (const bool same_bits : {false, true}) {
+        Whole whole{.problem = Problem::dense({700, 300, 260})};
+        whole.problem.math = same_bits ? Math::fp32_split : Math::fp32;
+        for (std::vector<float>* operand : {&whole.a, &whole.b}) {
+          for (std::uint64_t i = 0; i < 700 * 300; ++i) {
+            operand->push_back(verifier::input_value(verifier::Inputs::kUniform, 1, i));
+          }
+        }
+        whole.c.resize(700 * 300);
+        const Layout layout{
+            .form = form, .ranks = kRanks, .schedule = schedule, .same_bits = same_bits};
+        Whole launched = whole;
+        const Status status = multiply(layout, launched);
+        ASSERT_TRUE(status.ok()) << status.message();
+        const DistributedProblem shared = distributed(layout, whole.problem);
+        Group group(kRanks, kPatience);
+        for_each_rank(kRanks, [&](int rank) {
+          const Status replayed = replay_on(*group.join(rank), shared, whole);
+          EXPECT_TRUE(replayed.ok()) << name_of(layout) << ": " << replayed.message();
+        });
+        EXPECT_EQ(whole.c, launched.c) << name_of(layout);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilegate::distributed
