@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -34,6 +35,15 @@ def seconds(launch: Callable[[], object]) -> float:
     return best
 
 
+def gather_and_multiply(gathered: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
+    dist.all_gather_into_tensor(gathered, a)
+    torch.mm(gathered, b)
+
+
+def multiply_and_scatter(scattered: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
+    dist.reduce_scatter_tensor(scattered, torch.mm(a, b))
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
@@ -52,22 +62,16 @@ def main() -> int:
         gathered, scattered = torch.empty_like(whole_a), torch.empty(n // ranks, n, device="cuda")
         part_a, part_b = whole_a[:, : n // ranks].contiguous(), whole_b[: n // ranks].contiguous()
 
-        def gather() -> None:
-            dist.all_gather_into_tensor(gathered, a)
-            torch.mm(gathered, b)
-
-        def scatter() -> None:
-            dist.reduce_scatter_tensor(scattered, torch.mm(part_a, part_b))
-
+        fused = torch.ops.symm_mem
         forms: dict[str, Callable[[], object]] = {
-            "one GPU": lambda: torch.mm(whole_a, whole_b),
-            "gather, then multiply": gather,
-            "fused all-gather matmul": lambda: torch.ops.symm_mem.fused_all_gather_matmul(
-                a, [b], 0, group
+            "one GPU": partial(torch.mm, whole_a, whole_b),
+            "gather, then multiply": partial(gather_and_multiply, gathered, a, b),
+            "fused all-gather matmul": partial(fused.fused_all_gather_matmul, a, [b], 0, group),
+            "multiply, then reduce-scatter": partial(
+                multiply_and_scatter, scattered, part_a, part_b
             ),
-            "multiply, then reduce-scatter": scatter,
-            "fused matmul reduce-scatter": lambda: torch.ops.symm_mem.fused_matmul_reduce_scatter(
-                part_a, part_b, "sum", 0, group
+            "fused matmul reduce-scatter": partial(
+                fused.fused_matmul_reduce_scatter, part_a, part_b, "sum", 0, group
             ),
         }
         rows += [{"n": n, "form": form, "seconds": seconds(run)} for form, run in forms.items()]

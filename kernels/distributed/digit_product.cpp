@@ -242,7 +242,7 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
   if (Status s = decide(size, stream); !s.ok()) return s;
   std::array<Stream, 2> streams = {stream, stream};
   if (overlaps) {
-    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+    if (Status s = transport_.branch(stream, false, &streams[1]); !s.ok()) return s;
   }
   for (int i = 0; i < size; ++i) {
     const std::size_t turn = static_cast<std::size_t>(i) % 2;
@@ -369,10 +369,11 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   // A rank with no part of K has no sums.
   const auto has_sums = [&](int of) { return problem_.parts[static_cast<std::size_t>(of)] > 0; };
   const bool overlaps = size > 1 && schedule_ == Schedule::kOverlapped;
-  std::array<Stream, 2> streams = {stream, stream};
-  if (overlaps) {  // as in enqueue_row_parallel
-    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
-    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
+  SumStreams streams{stream, stream};
+  if (overlaps) {
+    const auto first = static_cast<std::size_t>(neighbour(1));
+    status = branch_for_sums(d.blocks[first].multiply.seconds, &streams);
+    if (!status.ok()) return status;
   }
   const auto multiply = [&](int to, Stream on) -> Status {
     const Digits::Block& block = d.blocks[static_cast<std::size_t>(to)];
@@ -406,14 +407,14 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
                       }};
   // Own rows come last, because they need no exchange.
   for (int i = 1; i <= size; ++i) {
-    Stream on = streams[i < size ? 1 : 0];
+    Stream on = i < size ? streams.others : streams.own;
     if (Status s = multiply(neighbour(i), on); !s.ok()) return s;
     if (size == 1 || (overlaps ? i == size : i < size)) continue;
     if (Status s = transport_.fork(on); !s.ok()) return s;
     if (Status s = exchange(overlaps ? 2 + i : 3, overlaps ? i : 0, routes); !s.ok()) return s;
   }
   if (overlaps) {
-    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
+    if (Status s = join_for_sums(streams, stream); !s.ok()) return s;
   }
   if (size > 1) {
     if (Status s = transport_.wait(overlaps ? size + 1 : 3, stream); !s.ok()) return s;

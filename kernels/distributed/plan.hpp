@@ -13,6 +13,9 @@ constexpr std::size_t kAlignment = 256;  // of parts of the workspace
 // Costs of an exchange by copy engines between two H100 over NVLink.
 constexpr double kExchangeSeconds = 20e-6, kExchangeBandwidth = 380e9;  // bytes per second
 
+// Row-parallel: from there on a multiplication of other ranks' rows goes first.
+constexpr double kLongMultiplication = 1e-3;
+
 inline double exchange_seconds(std::size_t bytes) {
   return bytes == 0 ? 0.0 : kExchangeSeconds + static_cast<double>(bytes) / kExchangeBandwidth;
 }

@@ -438,7 +438,7 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
   }
   std::array<Stream, 2> streams = {stream, stream};
   if (overlaps) {
-    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
+    if (Status s = transport_.branch(stream, false, &streams[1]); !s.ok()) return s;
   }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Stream on = streams[i % 2];
@@ -460,6 +460,21 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
   return overlaps ? transport_.join(streams[1], stream) : Status();
 }
 
+// Others' rows begin first: their sums are sent while own rows, which need no exchange, are
+// multiplied. If that takes long, their blocks also go first, so that they do not end with own
+// rows.
+Status DistributedSgemm::branch_for_sums(double seconds, SumStreams* streams) {
+  Stream stream = streams->own, side = nullptr;
+  const bool goes_first = seconds > kLongMultiplication;
+  if (Status s = transport_.branch(stream, goes_first, &side); !s.ok()) return s;
+  *streams = goes_first ? SumStreams{stream, side} : SumStreams{side, stream};
+  return goes_first ? transport_.join(side, stream) : Status();
+}
+
+Status DistributedSgemm::join_for_sums(const SumStreams& streams, Stream stream) {
+  return transport_.join(streams.own == stream ? streams.others : streams.own, stream);
+}
+
 Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream stream) {
   const int size = transport_.size(), rank = transport_.rank();
   const std::int64_t n = problem_.shape.n;
@@ -467,25 +482,20 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
   auto* const received = reinterpret_cast<float*>(memory_->data());
   auto* const partial = reinterpret_cast<float*>(memory_->data() + partial_at_);
   const bool overlaps = schedule_ == Schedule::kOverlapped;
-  std::array<Stream, 2> streams = {stream, stream};
+  SumStreams streams{stream, stream};
   if (overlaps) {
-    if (Status s = transport_.branch(stream, &streams[1]); !s.ok()) return s;
-    // So that own rows do not begin before others' rows.
-    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
+    if (Status s = branch_for_sums(steps_.front().seconds, &streams); !s.ok()) return s;
   }
-  // Others' rows first, on the stream whose blocks go first: their sums are sent while own rows,
-  // which need no exchange, are multiplied.
-  const auto turn_of = [&](std::size_t i) -> std::size_t { return i + 1 < steps_.size() ? 1 : 0; };
   const auto multiply = [&](std::size_t i) -> Status {
     const Step& step = steps_[i];
-    const std::size_t turn = turn_of(i);
+    const bool is_own = i + 1 == steps_.size();
     const std::int64_t skipped = step.first_row * (problem_.op_a == Op::kN ? problem_.lda : 1);
     float* const c = partial + step.first_row * n;
     const Access accesses[] = {access(step.plan, Operand::kC, c)};
     if (Status s = transport_.begin_step("multiply partial sums", accesses); !s.ok()) return s;
-    return step.plan.launch(
-        {operands.a + skipped, operands.b, c, memory_->data() + workspaces_[turn], multiply_bytes_},
-        streams[turn]);
+    return step.plan.launch({operands.a + skipped, operands.b, c,
+                             memory_->data() + workspaces_[is_own ? 0 : 1], multiply_bytes_},
+                            is_own ? streams.own : streams.others);
   };
   // The sums of rank `from` in the memory of rank `to`.
   const auto slot = [&](int from, int to) {
@@ -504,12 +514,12 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
   for (int i = 1; i <= exchanges; ++i) {
     const auto step = static_cast<std::size_t>(i - 1);
     if (Status s = multiply(step); !s.ok()) return s;
-    if (Status s = transport_.fork(streams[turn_of(step)]); !s.ok()) return s;
+    if (Status s = transport_.fork(streams.others); !s.ok()) return s;
     if (Status s = exchange(i, overlaps ? i : 0, routes); !s.ok()) return s;
   }
   if (overlaps) {
     if (Status s = multiply(steps_.size() - 1); !s.ok()) return s;
-    if (Status s = transport_.join(streams[1], stream); !s.ok()) return s;
+    if (Status s = join_for_sums(streams, stream); !s.ok()) return s;
   }
   if (Status s = transport_.wait(exchanges, stream); !s.ok()) return s;
   const float* const own = partial + first_row(rank) * n;

@@ -48,7 +48,9 @@ class ForwardingTransport : public Transport {
     return transport_.exchange(number, memory, out, in);
   }
   Status wait(int number, Stream stream) override { return transport_.wait(number, stream); }
-  Status branch(Stream stream, Stream* side) override { return transport_.branch(stream, side); }
+  Status branch(Stream stream, bool goes_first, Stream* side) override {
+    return transport_.branch(stream, goes_first, side);
+  }
   Status join(Stream side, Stream stream) override { return transport_.join(side, stream); }
   Status begin_step(std::string_view name, std::span<const Access> accesses) override {
     return transport_.begin_step(name, accesses);

@@ -177,10 +177,10 @@ cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
   std::fill_n(static_cast<char*>(data), bytes, static_cast<char>(value));
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/,
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t /*stream*/) {
   const std::lock_guard lock(current->world->mutex);
-  ++current->world->copies;
+  current->world->copies += kind == cudaMemcpyDeviceToDevice ? 1 : 0;
   std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to));
   return cudaSuccess;
 }
@@ -312,18 +312,24 @@ TEST_P(Nccl, EventsOrderExchangesWithTheStream) {
 TEST_P(Nccl, EventsOrderTheSecondStreamWithTheFirst) {
   run(1, [&](Transport& transport, ncclComm& /*comm*/) {
     auto* const stream = reinterpret_cast<Stream>(std::uintptr_t{1000});
-    Stream side = nullptr;
-    enqueued.clear();
-    EXPECT_TRUE(transport.branch(stream, &side).ok());
-    EXPECT_TRUE(transport.join(side, stream).ok());
-    ASSERT_EQ(enqueued.size(), 4U);
-    EXPECT_NE(side, stream);
-    const cudaEvent_t branched = enqueued[0].event, joined = enqueued[2].event;
-    EXPECT_NE(branched, joined);
-    EXPECT_EQ(enqueued, (std::vector<Enqueued>{{stream, branched, false},
-                                               {side, branched, true},
-                                               {side, joined, false},
-                                               {stream, joined, true}}));
+    std::vector<Stream> sides;
+    for (const bool goes_first : {false, true}) {
+      Stream side = nullptr;
+      enqueued.clear();
+      EXPECT_TRUE(transport.branch(stream, goes_first, &side).ok());
+      EXPECT_TRUE(transport.join(side, stream).ok());
+      ASSERT_EQ(enqueued.size(), 4U);
+      const cudaEvent_t branched = enqueued[0].event, joined = enqueued[2].event;
+      EXPECT_NE(branched, joined);
+      EXPECT_EQ(enqueued, (std::vector<Enqueued>{{stream, branched, false},
+                                                 {side, branched, true},
+                                                 {side, joined, false},
+                                                 {stream, joined, true}}));
+      sides.push_back(side);
+    }
+    EXPECT_NE(sides[0], stream);
+    EXPECT_NE(sides[1], stream);
+    EXPECT_NE(sides[0], sides[1]);
   });
 }
 
@@ -347,7 +353,7 @@ TEST_P(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
     Stream side = nullptr;
     for (const Status& later :
          {transport.fork(nullptr), transport.exchange(1, *memory, {}, {}),
-          transport.wait(1, nullptr), transport.branch(nullptr, &side),
+          transport.wait(1, nullptr), transport.branch(nullptr, false, &side),
           transport.join(nullptr, nullptr), transport.synchronize(nullptr),
           transport.agree(Card::of("plan"), cards), transport.allocate(4, &none)}) {
       EXPECT_EQ(later.message(), status.message());

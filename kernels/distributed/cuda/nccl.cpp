@@ -72,7 +72,7 @@ class NcclTransport : public Transport {
     for (const cudaEvent_t event : {forked_, branched_, joined_}) {
       if (event != nullptr) cudaEventDestroy(event);
     }
-    for (const cudaStream_t stream : {stream_, side_, release_}) {
+    for (const cudaStream_t stream : {stream_, side_, first_, release_}) {
       if (stream != nullptr) cudaStreamDestroy(stream);
     }
   }
@@ -93,9 +93,10 @@ class NcclTransport : public Transport {
     }
     int least = 0, greatest = 0;
     cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    for (cudaStream_t* stream : {&stream_, &side_, &release_}) {
+    for (cudaStream_t* stream : {&stream_, &side_, &first_, &release_}) {
       if (error != cudaSuccess) break;
-      error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest);
+      error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking,
+                                           stream == &side_ ? least : greatest);
     }
     for (cudaEvent_t* event : {&forked_, &branched_, &joined_}) {
       if (error == cudaSuccess) error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
@@ -134,12 +135,14 @@ class NcclTransport : public Transport {
                i, comm_, stream_);
     }
     if (Status s = settle(ncclGroupEnd(), "exchange of plans"); !s.ok()) return s;
-    std::string trouble = wait_for(stream_);
-    if (!trouble.empty()) end();  // stops NCCL's kernels, so that the cards can be read
-    status = device::copy_to_host(all.data(), cards_.data(), bytes);
+    const std::string trouble = wait_for(stream_);
+    // Before an abort, at which NCCL's kernels may store anything in the cards; and on a stream
+    // that waits for no other rank.
+    status = to_status(
+        cudaMemcpyAsync(all.data(), cards_.data(), bytes, cudaMemcpyDeviceToHost, release_),
+        "cards of the ranks");
     all[static_cast<std::size_t>(rank_)] = mine;
     if (trouble.empty()) return status;
-    if (!status.ok()) trouble += "; " + status.message();
     std::string missing;
     for (int i = 0; status.ok() && i < size_; ++i) {
       if (all[static_cast<std::size_t>(i)].text[0] != kNotArrived) continue;
@@ -182,9 +185,9 @@ class NcclTransport : public Transport {
                      "wait");
   }
 
-  Status branch(Stream stream, Stream* side) override {
-    *side = side_;
-    return order(branched_, stream, side_, "branch");
+  Status branch(Stream stream, bool goes_first, Stream* side) override {
+    *side = goes_first ? first_ : side_;
+    return order(branched_, stream, *side, "branch");
   }
 
   Status join(Stream side, Stream stream) override { return order(joined_, side, stream, "join"); }
@@ -358,9 +361,9 @@ class NcclTransport : public Transport {
   ncclComm_t comm_;  // nullptr: ended
   std::chrono::milliseconds timeout_;
   int rank_ = 0, size_ = 0, begun_ = 0;
-  cudaStream_t stream_ = nullptr;   // of exchanges
-  cudaStream_t side_ = nullptr;     // see branch
-  cudaStream_t release_ = nullptr;  // sets flags after an error
+  cudaStream_t stream_ = nullptr;                  // of exchanges
+  cudaStream_t side_ = nullptr, first_ = nullptr;  // see branch
+  cudaStream_t release_ = nullptr;                 // waits for no other rank
   cudaEvent_t forked_ = nullptr, branched_ = nullptr, joined_ = nullptr;
   Driver driver_;
   bool copies_ = false;                  // by copy engines, not by NCCL

@@ -126,6 +126,12 @@ class DistributedSgemm {
   Status enqueue(const Operands& operands, Stream stream);
   Status enqueue_column_parallel(const Operands& operands, Stream stream);
   Status enqueue_row_parallel(const Operands& operands, Stream stream);
+  // Row-parallel, overlapped: the streams of the multiplications.
+  struct SumStreams {
+    Stream own, others;
+  };
+  Status branch_for_sums(double seconds, SumStreams* streams);
+  Status join_for_sums(const SumStreams& streams, Stream stream);
   // Messages of a rank, by distance in the ring.
   struct Routes {
     std::function<Outgoing(int)> out;

@@ -85,9 +85,9 @@ class Transport {
                           std::span<const Incoming> in) = 0;
   virtual Status wait(int number, Stream stream) = 0;
   // A second stream for kernels, so that one may begin before another one ends: branch() starts it
-  // after the work that `stream` has now, and later work of `stream` starts after join(). Its
-  // blocks go first. By default it is `stream`.
-  virtual Status branch(Stream stream, Stream* side) {
+  // after the work that `stream` has now, and later work of `stream` starts after join().
+  // `goes_first`: its blocks start before those of `stream`. By default it is `stream`.
+  virtual Status branch(Stream stream, bool /*goes_first*/, Stream* side) {
     *side = stream;
     return {};
   }
