@@ -13,6 +13,7 @@ from pathlib import Path
 from tilegate_ci.checks import tuning
 from tilegate_ci.checks.accuracy import above, accuracy_block, read_accuracy
 from tilegate_ci.checks.committed import Block, Committed, has_block
+from tilegate_ci.checks.pages.distributed import distributed_block
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.profile import ProfileFile
@@ -270,6 +271,10 @@ class Tables(Committed):
                 blocks.append(Block(kernels, "unaligned", content))
             if shapes:
                 blocks.append(Block(repository / "kernels/sgemm/README.md", "shapes", shapes))
+        distributed = distributed_block(repository)
+        if distributed:
+            page = repository / "kernels" / "distributed" / "README.md"
+            blocks.append(Block(page, "numbers", distributed))
         return blocks
 
 
