@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "distributed/ranks.hpp"
-#include "skips.hpp"
 #include "verifier/oracle.hpp"
 
 namespace tilegate::distributed {
@@ -39,12 +38,10 @@ Status replay_on(Transport& transport, const DistributedProblem& shared, Whole& 
   return status;
 }
 
-TEST(DistributedGraphs, ReplayTheSameBits) {
+class DistributedGraphs : public OverRanks {};
+
+TEST_F(DistributedGraphs, ReplayTheSameBits) {
   constexpr int kRanks = 2;
-  if (most_ranks() < kRanks) {
-    testing::Test::RecordProperty(kNotOnThisDevice, "needs two GPUs");
-    GTEST_SKIP() << "needs two GPUs";
-  }
   for (const Form form : kForms) {
     for (const Schedule schedule : kSchedules) {
       for (const bool same_bits : {false, true}) {

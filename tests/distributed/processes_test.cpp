@@ -16,8 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "distributed/group.hpp"
-#include "skips.hpp"
+#include "distributed/ranks.hpp"
 
 namespace tilegate::distributed {
 namespace {
@@ -90,11 +89,9 @@ std::pair<std::string, int> run(const Planted& planted) {
   return {said, code};
 }
 
-TEST(DistributedProcesses, ARankAtFaultIsNamedInTime) {
-  if (most_ranks() < kRanks) {
-    testing::Test::RecordProperty(kNotOnThisDevice, "needs two GPUs");
-    GTEST_SKIP() << "needs two GPUs";
-  }
+class DistributedProcesses : public OverRanks {};
+
+TEST_F(DistributedProcesses, ARankAtFaultIsNamedInTime) {
   const std::vector<Planted> all = {
       {"killed", "before-plan"},      {"killed", "before-launch"},  {"killed", "in-launch"},
       {"killed", "between-launches"}, {"exits", "before-plan"},     {"exits", "before-launch"},

@@ -12,7 +12,6 @@
 #include "kernels.hpp"
 #include "ladder/cases.hpp"
 #include "simt/device_array.hpp"
-#include "skips.hpp"
 #include "thorough.hpp"
 #include "verifier/case.hpp"
 #include "verifier/oracle.hpp"
@@ -98,15 +97,6 @@ TEST(DistributedSums, AreInTheOrderOfTheRanks) {
   EXPECT_EQ(c.to_host()[0], 1.0F);
 }
 
-// Skipped where there are not enough GPUs.
-class OverRanks : public testing::Test {
- protected:
-  void SetUp() override {
-    if (most_ranks() >= 2) return;
-    RecordProperty(kNotOnThisDevice, "needs two GPUs");
-    GTEST_SKIP() << "needs two GPUs";
-  }
-};
 class DistributedProducts : public OverRanks {};
 
 TEST_F(DistributedProducts, MatchReferenceInUnevenShards) {

@@ -14,10 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <tilegate/device.hpp>
 #include <tilegate/distributed/sgemm.hpp>
 
 #include "distributed/group.hpp"
+#include "skips.hpp"
 #include "verifier/case.hpp"
 #include "verifier/guarded_matrix.hpp"
 
@@ -183,6 +186,16 @@ struct Rank {
   }
 
   Operands operands() const { return {.a = a.data(), .b = b.data(), .c = c.data()}; }
+};
+
+// Skipped where there are not enough GPUs.
+class OverRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (most_ranks() >= 2) return;
+    RecordProperty(kNotOnThisDevice, "needs two GPUs");
+    GTEST_SKIP() << "needs two GPUs";
+  }
 };
 
 // Wraps a rank's transport to plant faults; may be null.
