@@ -30,7 +30,7 @@ struct NcclWorld {
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::deque<std::vector<char>>> boxes;  // from, to
   int size = 0;
-  int aborted = 0;
+  int aborted = 0, aborted_too_early = 0;
   int copies = 0;
 };
 
@@ -44,7 +44,7 @@ struct ncclComm {
   };
   std::vector<Receive> receives = {};  // of the open group, and without a message so far
   bool fails = false;                  // has an asynchronous error
-  bool waits = false;                  // for a flag that was not set
+  CUdeviceptr awaited = 0;             // the flag that a stream waits for, after a while
   int device = 0;
   cudaStream_t last_stream = nullptr;
 };
@@ -89,7 +89,7 @@ bool deliver(ncclComm& comm) {
 }
 
 CUresult write_flag(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned /*flags*/) {
-  if (stream == current->last_stream) current->waits = false;
+  if (at == current->awaited && value == 1 && stream == current->last_stream) current->awaited = 0;
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).store(value);
   return CUDA_SUCCESS;
 }
@@ -97,8 +97,8 @@ CUresult write_flag(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned 
 CUresult wait_for_flag(CUstream /*stream*/, CUdeviceptr at, cuuint32_t value, unsigned /*flags*/) {
   const auto end = std::chrono::steady_clock::now() + kMostWait;
   while (std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load() != value) {
-    if (std::chrono::steady_clock::now() > end) current->waits = true;
-    if (current->waits) break;
+    if (std::chrono::steady_clock::now() > end) current->awaited = at;
+    if (current->awaited != 0) break;
     std::this_thread::yield();
   }
   return CUDA_SUCCESS;
@@ -126,6 +126,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t /*comm*/) { return ncclSuccess; }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(comm->world->mutex);
   ++comm->world->aborted;
+  if (comm->awaited != 0) ++comm->world->aborted_too_early;
   return ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
@@ -169,19 +170,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t /*stream*/) {
-  return current->receives.empty() && !current->waits ? cudaSuccess : cudaErrorNotReady;
+  return current->receives.empty() && current->awaited == 0 ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
-cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
-  std::fill_n(static_cast<char*>(data), bytes, static_cast<char>(value));
+cudaError_t cudaMemset(void* devPtr, int value, std::size_t count) {
+  std::fill_n(static_cast<char*>(devPtr), count, static_cast<char>(value));
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, std::size_t count, cudaMemcpyKind kind,
                             cudaStream_t /*stream*/) {
   const std::lock_guard lock(current->world->mutex);
   current->world->copies += kind == cudaMemcpyDeviceToDevice ? 1 : 0;
-  std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to));
+  std::copy_n(static_cast<const char*>(src), count, static_cast<char*>(dst));
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int /*device*/, unsigned /*flags*/) { return cudaSuccess; }
@@ -193,13 +194,14 @@ cudaError_t cudaIpcOpenMemHandle(void** /*data*/, cudaIpcMemHandle_t /*handle*/,
   return cudaErrorNotSupported;
 }
 cudaError_t cudaIpcCloseMemHandle(void* /*data*/) { return cudaSuccess; }
-cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function,
-                                             unsigned /*version*/, unsigned long long /*flags*/,
-                                             cudaDriverEntryPointQueryResult* result) {
-  *function = std::string_view(name) == "cuStreamWriteValue32"
-                  ? reinterpret_cast<void*>(write_flag)
-                  : reinterpret_cast<void*>(wait_for_flag);
-  *result = driver_has_flags ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** funcPtr,
+                                             unsigned /*cudaVersion*/, unsigned long long /*flags*/,
+                                             cudaDriverEntryPointQueryResult* driverStatus) {
+  *funcPtr = std::string_view(symbol) == "cuStreamWriteValue32"
+                 ? reinterpret_cast<void*>(write_flag)
+                 : reinterpret_cast<void*>(wait_for_flag);
+  *driverStatus =
+      driver_has_flags ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) { return make(event); }
@@ -371,19 +373,41 @@ TEST_P(Nccl, ARankThatDoesNotConnectIsNamed) {
 }
 
 TEST_P(Nccl, AnExchangeThatHangsNamesItsRanks) {
-  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+  for (const bool receives : {true, false}) {
+    if (!receives && !GetParam()) continue;  // the stand-in's sends do not wait for the receiver
+    run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+      std::unique_ptr<Memory> memory;
+      ASSERT_TRUE(transport.allocate(4, &memory).ok());
+      const int other = 1 - transport.rank();
+      const Incoming in[] = {{.rank = other, .bytes = 4}};
+      const Outgoing out[] = {{.rank = other, .data = memory->data(), .bytes = 4}};
+      EXPECT_TRUE(transport.exchange(1, *memory, out, in).ok());  // of an earlier launch
+      if (transport.rank() == 1) return;
+      const Status status = receives ? transport.exchange(2, *memory, {}, in)
+                                     : transport.exchange(2, *memory, out, {});
+      EXPECT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(transport.synchronize(nullptr).message(),
+                "rank 1, in exchange 1 of rank 0: no answer for 300 ms");
+    });
+    EXPECT_EQ(std::exchange(world_.aborted, 0), 1);
+    EXPECT_EQ(world_.aborted_too_early, 0);
+    EXPECT_EQ(std::exchange(world_.copies, 0), !GetParam() ? 0 : receives ? 2 : 3);
+  }
+}
+
+// Poll has no stream to wait for.
+TEST_P(Nccl, AnAbortReleasesTheExchangeThatHangs) {
+  run(2, [&](Transport& transport, ncclComm& comm) {
     std::unique_ptr<Memory> memory;
     ASSERT_TRUE(transport.allocate(4, &memory).ok());
-    const int other = 1 - transport.rank();
-    const Incoming in[] = {{.rank = other, .bytes = 4}};
-    const Outgoing out[] = {{.rank = other, .data = memory->data(), .bytes = 4}};
-    EXPECT_TRUE(transport.exchange(1, *memory, out, in).ok());  // of an earlier launch
     if (transport.rank() == 1) return;
+    const Incoming in[] = {{.rank = 1, .bytes = 4}};
     EXPECT_TRUE(transport.exchange(1, *memory, {}, in).ok());
-    EXPECT_EQ(transport.synchronize(nullptr).message(),
-              "rank 1, in exchange 1 of rank 0: no answer for 300 ms");
+    comm.fails = true;
+    EXPECT_EQ(transport.poll().message(), "NCCL: remote error: socket closed");
   });
   EXPECT_EQ(world_.aborted, 1);
+  EXPECT_EQ(world_.aborted_too_early, 0);
 }
 
 TEST_P(Nccl, AsynchronousErrorsAreFoundByLaunchAndSynchronize) {
@@ -401,7 +425,7 @@ TEST_P(Nccl, AsynchronousErrorsAreFoundByLaunchAndSynchronize) {
 
 TEST_P(Nccl, ACommunicatorOfAnotherDeviceIsRefused) {
   world_.size = 1;
-  ncclComm comm{&world_, 0, {}, false, false, 1};
+  ncclComm comm{&world_, 0, {}, false, 0, 1};
   std::unique_ptr<Transport> transport;
   const Status status = connect(&comm, kTimeout, &transport);
   EXPECT_EQ(status.argument(), "comm");

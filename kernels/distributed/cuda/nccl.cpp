@@ -300,7 +300,10 @@ class NcclTransport : public Transport {
     return works ? Status() : Status::device_error("flags of an exchange: refused by the driver");
   }
 
-  std::size_t num_flags() const { return static_cast<std::size_t>(2 * (size_ + 2) * size_); }
+  std::size_t num_flags() const {
+    const auto size = static_cast<std::size_t>(size_);
+    return 2 * (size + 2) * size;
+  }
 
   // Waits until NCCL has processed a call of a non-blocking communicator.
   Status settle(ncclResult_t result, const char* what) {
