@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -150,7 +151,11 @@ class ThreadTransport : public Transport {
   }
 
   Status allocate(std::size_t bytes, std::unique_ptr<Memory>* memory) override {
-    *memory = std::make_unique<ThreadMemory>(bytes);
+    try {
+      *memory = std::make_unique<ThreadMemory>(bytes);
+    } catch (const std::bad_alloc&) {
+      abort(name_of(rank_) + " fails: no room for " + std::to_string(bytes) + " bytes");
+    }
     return poll();
   }
 

@@ -185,6 +185,18 @@ TEST(DistributedFailures, ARankThatWaitsItselfIsNotAtFault) {
   }
 }
 
+TEST(DistributedFailures, ARankWithoutRoomFailsOnAll) {
+  ThreadGroup group(2, kTimeout);
+  for_each_rank(2, [&](int rank) {
+    const std::unique_ptr<Transport> transport = group.join(rank);
+    std::unique_ptr<Memory> memory;
+    Status status = transport->allocate(rank == 1 ? std::size_t{1} << 60 : 4, &memory);
+    std::vector<Card> cards;
+    if (status.ok()) status = transport->agree({}, cards);  // where the others learn of it
+    EXPECT_EQ(status.message(), "rank 1 fails: no room for 1152921504606846976 bytes");
+  });
+}
+
 // All ranks have valid plans; one launches with wrong operands.
 class LaunchErrors : public testing::Test {
  protected:

@@ -364,6 +364,15 @@ TEST_P(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
   EXPECT_EQ(world_.aborted, 2);
 }
 
+TEST_P(Nccl, ARankWithoutRoomFailsOnAll) {
+  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    std::unique_ptr<Memory> memory;
+    const Status status =
+        transport.allocate(transport.rank() == 1 ? std::size_t{1} << 60 : 4, &memory);
+    EXPECT_EQ(status.message(), "rank 1 fails: no room for 1152921504606846976 bytes");
+  });
+}
+
 TEST_P(Nccl, ARankThatDoesNotConnectIsNamed) {
   world_.size = 2;
   ncclComm comm{&world_, 0};
