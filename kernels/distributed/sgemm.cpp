@@ -139,12 +139,17 @@ DistributedSgemm::DistributedSgemm(Deferred /*deferred*/, Transport& transport,
                                    DistributedProblem problem, const Device& device)
     : transport_(transport), problem_(std::move(problem)) {
   status_ = check();
-  if (status_.ok()) multiplies_digits() ? plan_digits(device) : plan(device);
+  if (status_.ok()) plan(device);
   // A plan for another device than the current one can only be inspected.
   const bool is_current = device.ordinal == device::current().ordinal;
   if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
   if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_multiply_sums();
+  const Schedule own = schedule_;
   if (Status agreed = agree(); status_.ok()) status_ = std::move(agreed);
+  if (status_.ok() && schedule_ != own) {  // another one is faster for the first rank
+    problem_.schedule = schedule_;
+    plan(device);
+  }
   if (!status_.ok() || digits_ == nullptr) return;  // the same on all ranks
   DistributedProblem in_fp32 = problem_;
   in_fp32.math = Math::fp32;
@@ -193,10 +198,12 @@ Status DistributedSgemm::check() const {
   return stored.check();
 }
 
-// Fails on every rank if one rank has failed or passes another problem.
-Status DistributedSgemm::agree() const {
+// Fails on every rank if one rank has failed or passes another problem. Takes the schedule of the
+// first rank, because which one is faster depends on shards and their storage.
+Status DistributedSgemm::agree() {
   const std::string mine = to_string(problem_);
-  const Card card = Card::of(status_.ok() ? mine : "fails: " + status_.message());
+  Card card = Card::of(status_.ok() ? mine : "fails: " + status_.message());
+  card.choice = static_cast<char>(schedule_);
   std::vector<Card> cards;
   if (Status s = transport_.agree(card, cards); !s.ok()) return s;
   std::string others;
@@ -205,7 +212,10 @@ Status DistributedSgemm::agree() const {
     if (other.hash == card.hash) continue;
     others += "rank " + std::to_string(rank) + " plans " + other.text.data() + "; ";
   }
-  if (others.empty()) return {};
+  if (others.empty()) {
+    schedule_ = static_cast<Schedule>(cards.front().choice);
+    return {};
+  }
   return Status::invalid_argument(
       "problem", others + "rank " + std::to_string(transport_.rank()) + " plans " + mine);
 }
@@ -282,6 +292,14 @@ bool DistributedSgemm::take_faster(double overlapped, double in_turn) {
 }
 
 void DistributedSgemm::plan(const Device& device) {
+  steps_.clear();
+  message_bytes_.clear();
+  multiply_bytes_ = memory_bytes_ = 0;
+  packs_ = false;
+  multiplies_digits() ? plan_digits(device) : plan_products(device);
+}
+
+void DistributedSgemm::plan_products(const Device& device) {
   const int size = transport_.size(), rank = transport_.rank();
   const auto [m, n, k] = problem_.shape;
   const std::int64_t own_rows = rows_of(rank);

@@ -54,6 +54,7 @@ struct ThreadGroup::State {
   // A message in flight, sent in the rank's call of that number.
   struct Post {
     std::uint64_t call;
+    int number;
     Outgoing out;
   };
   struct Rank {
@@ -177,7 +178,7 @@ class ThreadTransport : public Transport {
     for (const Step& step : steps_) {
       if (Status s = check_order(exchange, step, "fork()"); !s.ok()) return s;
     }
-    for (const Outgoing& message : out) me().posts.push_back({exchange.call, message});
+    for (const Outgoing& message : out) me().posts.push_back({exchange.call, number, message});
     for (const Incoming& message : in) set_arrived(exchange, message, false);
     exchanges_.push_back(exchange);
     state_.changed.notify_all();
@@ -280,6 +281,10 @@ class ThreadTransport : public Transport {
       return state_.fail(name_of(in.rank) + " sends " + std::to_string(post->out.bytes) +
                          " bytes in " + name + "; " + name_of(rank_) + " expects " +
                          std::to_string(in.bytes));
+    }
+    if (post->number != exchange.number) {
+      return state_.fail(name_of(in.rank) + " sends in exchange " + std::to_string(post->number) +
+                         "; " + name_of(rank_) + " expects it in " + name);
     }
     if (post->out.at != in.at) {
       return state_.fail(name_of(in.rank) + " sends to offset " + std::to_string(post->out.at) +

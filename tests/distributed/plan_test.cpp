@@ -81,6 +81,31 @@ TEST(DistributedPlan, TakesTheFasterScheduleOfItsCostModel) {
   }
 }
 
+// A schedule that differs between ranks would exchange other messages.
+TEST(DistributedPlan, AllRanksTakeTheSameSchedule) {
+  bool some_differ = false;  // where each rank takes its own
+  for (const std::int64_t size : {256, 512, 768, 1024, 1536, 2048}) {
+    for (const Form form : kForms) {
+      DistributedProblem problem = problem_of(form, size, 3, Schedule::kFaster);
+      problem.rows = {size / 16, size / 16, size - size / 8};
+      const std::vector<Planned> plans = plan_on(3, problem);
+      std::vector<Schedule> own;
+      for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(plans[static_cast<std::size_t>(rank)].schedule, plans[0].schedule);
+        const auto seconds = [&](Schedule schedule) {
+          problem.schedule = schedule;
+          return plan_on(3, problem)[static_cast<std::size_t>(rank)].seconds;
+        };
+        own.push_back(seconds(Schedule::kOverlapped) < seconds(Schedule::kInTurn)
+                          ? Schedule::kOverlapped
+                          : Schedule::kInTurn);
+      }
+      some_differ = some_differ || own[0] != own[1] || own[0] != own[2];
+    }
+  }
+  EXPECT_TRUE(some_differ);
+}
+
 TEST(DistributedPlan, ShardsHaveTheirPartOfOneExtent) {
   const Shape whole{5, 7, 9};
   EXPECT_EQ(DistributedProblem::even(Form::kColumnParallel, whole, 2, 0).shard(1),

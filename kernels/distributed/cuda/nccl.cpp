@@ -29,6 +29,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kPollInterval{50};
+// For a captured exchange, which does not tell whether it is complete.
+constexpr std::chrono::milliseconds kReleaseOfGraphs{200};
 constexpr char kNotArrived = '\xFF';  // no card begins with this byte
 
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
@@ -110,7 +112,7 @@ class NcclTransport : public Transport {
     cards_ = device::Buffer(static_cast<std::size_t>(size_ + 1) * sizeof(Card));
     if (error != cudaSuccess) return to_status(error, "streams and events of the transport");
     copies_ = size_ > 1 && driver_.find();
-    return share(num_flags() * sizeof(std::uint32_t), &flags_);
+    return share((num_flags() + 1) * sizeof(std::uint32_t), &flags_);
   }
 
   int rank() const override { return rank_; }
@@ -124,9 +126,12 @@ class NcclTransport : public Transport {
     all.assign(static_cast<std::size_t>(size_), missing_card);
     const std::size_t bytes = all.size() * sizeof(Card);
     std::byte* const sent = cards_.data() + bytes;
-    Status status = device::copy_to_device(cards_.data(), all.data(), bytes);
-    if (status.ok()) status = device::copy_to_device(sent, &mine, sizeof(Card));
-    if (!status.ok()) return status;
+    cudaError_t error =
+        cudaMemcpyAsync(cards_.data(), all.data(), bytes, cudaMemcpyHostToDevice, stream_);
+    if (error == cudaSuccess) {
+      error = cudaMemcpyAsync(sent, &mine, sizeof(Card), cudaMemcpyHostToDevice, stream_);
+    }
+    if (error != cudaSuccess) return to_status(error, "card of the rank");
     ncclGroupStart();
     for (int i = 0; i < size_; ++i) {
       if (i == rank_) continue;
@@ -138,13 +143,11 @@ class NcclTransport : public Transport {
     const std::string trouble = wait_for(stream_);
     // Before an abort, at which NCCL's kernels may store anything in the cards; and on a stream
     // that waits for no other rank.
-    status = to_status(
-        cudaMemcpyAsync(all.data(), cards_.data(), bytes, cudaMemcpyDeviceToHost, release_),
-        "cards of the ranks");
+    error = cudaMemcpyAsync(all.data(), cards_.data(), bytes, cudaMemcpyDeviceToHost, release_);
     all[static_cast<std::size_t>(rank_)] = mine;
-    if (trouble.empty()) return status;
+    if (trouble.empty()) return to_status(error, "cards of the ranks");
     std::string missing;
-    for (int i = 0; status.ok() && i < size_; ++i) {
+    for (int i = 0; error == cudaSuccess && i < size_; ++i) {
       if (all[static_cast<std::size_t>(i)].text[0] != kNotArrived) continue;
       missing += (missing.empty() ? "" : ", ") + name_of(i);
     }
@@ -201,7 +204,11 @@ class NcclTransport : public Transport {
   Status synchronize(Stream stream) override {
     if (comm_ == nullptr) return failed();
     const std::string trouble = wait_for(stream);
-    if (trouble.empty()) return {};
+    if (trouble.empty()) {
+      std::uint32_t number = 0;
+      if (Status s = failed_rank(&number); !s.ok() || number == 0) return s;
+      return fail(name_of(static_cast<int>(number) - 1) + " has failed");
+    }
     const std::string reason = first_incomplete() + trouble;
     release([stream] { return cudaStreamQuery(stream) == cudaErrorNotReady; });
     return fail(reason);
@@ -214,15 +221,40 @@ class NcclTransport : public Transport {
 
   // Later failures do not replace the first one.
   Status fail(const std::string& reason) {
-    if (failure_.empty()) failure_ = reason;
+    if (failure_.empty()) {
+      failure_ = reason;
+      tell_others();
+    }
     end();
     return failed();
   }
 
+  // Before the exchanges of this rank are released, which then send anything: the number of this
+  // rank, behind the flags of the others.
+  void tell_others() {
+    if (flags_ == nullptr || !copies_) return;
+    for (int i = 0; i < size_; ++i) {
+      if (i == rank_) continue;
+      driver_.write(release_, address_of(flags_->of(i), num_flags()),
+                    static_cast<std::uint32_t>(rank_ + 1), CU_STREAM_WRITE_VALUE_DEFAULT);
+    }
+  }
+
+  // The rank that has told of its failure; 0: none, else its number plus 1.
+  Status failed_rank(std::uint32_t* number) const {
+    *number = 0;
+    if (!copies_) return {};
+    const std::byte* const at = flags_->data() + num_flags() * sizeof(*number);
+    return to_status(cudaMemcpyAsync(number, at, sizeof(*number), cudaMemcpyDeviceToHost, release_),
+                     "failures of other ranks");
+  }
+
   void end() {
     // First, because ncclCommAbort may wait for the device.
-    release([this] {
-      return cudaEventQuery(complete_[static_cast<std::size_t>(begun_)]) == cudaErrorNotReady;
+    const Clock::time_point last = Clock::now() + kReleaseOfGraphs;
+    release([this, last] {
+      const cudaError_t state = cudaEventQuery(complete_[static_cast<std::size_t>(begun_)]);
+      return state == cudaErrorNotReady || (state == cudaErrorCapturedEvent && Clock::now() < last);
     });
     if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
   }

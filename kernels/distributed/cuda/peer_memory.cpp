@@ -117,13 +117,11 @@ Status PeerMemory::share(std::size_t bytes, int rank, const Agree& agree, bool* 
   try {
     made->own_ = std::make_shared<device::Buffer>((bytes / kBlock + 1) * kBlock);
     registry().add(mine.key, made->own_);
-    if (cudaMemset(made->data(), 0, bytes) != cudaSuccess ||
-        cudaDeviceSynchronize() != cudaSuccess) {
-      return Status::device_error("memory of the transport cannot be written");
-    }
+    const bool is_written =
+        cudaMemset(made->data(), 0, bytes) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
     mine.has_ipc = cudaIpcGetMemHandle(&mine.ipc, made->data()) == cudaSuccess;
     static_cast<void>(cudaGetLastError());
-    card = card_of(mine);
+    card = is_written ? card_of(mine) : Card::of("fails: cannot write to its memory");
   } catch (const std::bad_alloc&) {
     card = Card::of("fails: no room for " + std::to_string(bytes) + " bytes");
   }

@@ -21,9 +21,9 @@ class PeerMemory : public Memory {
   // Transport::agree.
   using Agree = std::function<Status(const Card& mine, std::vector<Card>& all)>;
 
-  // Collective; `bytes` may differ between ranks. The memory has zeros. `*reaches` is this rank's
-  // vote on whether it can write to other ranks' memory, and then the result: all ranks can. A
-  // rank without room fails on all.
+  // Collective; `bytes` may differ between ranks. The memory has zeros. Destroy it when no rank
+  // sends to it any more. `*reaches` is this rank's vote on whether it can write to other ranks'
+  // memory, and then the result: all ranks can. A rank without room fails on all.
   static Status share(std::size_t bytes, int rank, const Agree& agree, bool* reaches,
                       std::unique_ptr<PeerMemory>* memory);
 

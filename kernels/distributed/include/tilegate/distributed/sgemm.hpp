@@ -115,8 +115,9 @@ class DistributedSgemm {
                    const Device& device);
 
   Status check() const;
-  Status agree() const;
+  Status agree();
   void plan(const Device& device);
+  void plan_products(const Device& device);
   Step step(std::int64_t first_row, std::int64_t rows, bool is_own, const Device& device) const;
   double overlapped_seconds(const std::vector<double>& multiplications) const;
   double in_turn_seconds(double multiplication) const;

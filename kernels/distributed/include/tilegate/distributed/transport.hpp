@@ -2,7 +2,8 @@
 // NcclTransport (nccl.hpp) between GPUs, ThreadGroup (threads.hpp) between threads of a process
 // over the SIMT executor.
 //
-// Exchanges run in order, concurrently with the caller's stream. fork and wait order the two:
+// Exchanges run in order, concurrently with the caller's stream; streams order the launches of all
+// plans of a transport. fork and wait order exchanges and kernels:
 //
 //   fork(stream)                    later exchanges start after the work that `stream` has now
 //   exchange(i, memory, out, in)    sends and receives, all at once; i: 1 to size() + 1, in order
@@ -54,10 +55,12 @@ struct Access {
   bool writes = false;
 };
 
-// A rank's message to all others: the hash of a text, and the text, truncated.
+// A rank's message to all others: the hash of a text, the text, truncated, and a choice that may
+// differ between ranks.
 struct Card {
   std::uint64_t hash = 0;
-  std::array<char, 248> text{};
+  std::array<char, 247> text{};
+  char choice = 0;
 
   static Card of(std::string_view text);
 };
@@ -97,9 +100,10 @@ class Transport {
     return {};
   }
 
-  // Returns an error that has occurred since; does not wait.
+  // Returns an error that has occurred since; does not wait. It does not find a rank that hangs.
   virtual Status poll() = 0;
-  // Waits for all work of `stream`, and polls meanwhile. Aborts after the timeout or an error.
+  // Waits for all work of `stream`, and polls meanwhile. Aborts if that takes longer than the
+  // timeout, or after an error, also one of another rank.
   virtual Status synchronize(Stream stream) = 0;
   // Ends the exchanges of all ranks; `reason` starts with the failing rank.
   virtual void abort(std::string_view reason) = 0;
