@@ -10,10 +10,11 @@ namespace tilegate::distributed {
 
 constexpr std::size_t kAlignment = 256;  // of parts of the workspace
 
-// Costs of an exchange by copy engines between two H100 over NVLink.
+// Estimated costs of an exchange by copy engines between two H100 over NVLink: no committed run has
+// an exchange alone.
 constexpr double kExchangeSeconds = 20e-6, kExchangeBandwidth = 380e9;  // bytes per second
 
-// Row-parallel: from there on a multiplication of other ranks' rows goes first.
+// Row-parallel: from there on a multiplication of other ranks' rows goes first. An estimate.
 constexpr double kLongMultiplication = 1e-3;
 
 inline double exchange_seconds(std::size_t bytes) {

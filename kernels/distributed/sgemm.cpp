@@ -348,9 +348,8 @@ void DistributedSgemm::plan_products(const Device& device) {
     partial_at_ = is_column_parallel() ? 0 : aligned(bytes_of((size - 1) * own_rows * n));
     memory_bytes_ = partial_at_ + aligned(bytes_of(m * (is_column_parallel() ? k : n)));
   }
-  workspaces_ = {memory_bytes_, memory_bytes_};
-  if (steps_.size() > 1) workspaces_[1] += multiply_bytes_;
-  memory_bytes_ = workspaces_[1] + multiply_bytes_;
+  workspaces_at_ = memory_bytes_;
+  memory_bytes_ += (steps_.size() > 1 ? 2 : 1) * multiply_bytes_;
 }
 
 std::vector<std::string> DistributedSgemm::configurations() const {
@@ -471,8 +470,7 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
     const Access accesses[] = {access(step.plan, Operand::kA, a),
                                access(step.plan, Operand::kC, c)};
     if (Status s = transport_.begin_step("multiply rows", accesses); !s.ok()) return s;
-    Status s = step.plan.launch(
-        {a, operands.b, c, memory_->data() + workspaces_[i % 2], multiply_bytes_}, on);
+    Status s = step.plan.launch({a, operands.b, c, workspace(i % 2), multiply_bytes_}, on);
     if (!s.ok()) return s;
   }
   return overlaps ? transport_.join(streams[1], stream) : Status();
@@ -511,9 +509,9 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
     float* const c = partial + step.first_row * n;
     const Access accesses[] = {access(step.plan, Operand::kC, c)};
     if (Status s = transport_.begin_step("multiply partial sums", accesses); !s.ok()) return s;
-    return step.plan.launch({operands.a + skipped, operands.b, c,
-                             memory_->data() + workspaces_[is_own ? 0 : 1], multiply_bytes_},
-                            is_own ? streams.own : streams.others);
+    return step.plan.launch(
+        {operands.a + skipped, operands.b, c, workspace(is_own ? 0 : 1), multiply_bytes_},
+        is_own ? streams.own : streams.others);
   };
   // The sums of rank `from` in the memory of rank `to`.
   const auto slot = [&](int from, int to) {

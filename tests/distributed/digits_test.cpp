@@ -18,7 +18,6 @@
 #include "distributed/ranks.hpp"
 #include "models/float32.hpp"
 #include "models/int8x3.hpp"
-#include "skips.hpp"
 #include "split_call.hpp"
 #include "thorough.hpp"
 
@@ -98,15 +97,15 @@ std::vector<float> exact_product(const models::Rows& a, const models::Rows& b, i
   return c;
 }
 
-class DistributedDigits : public testing::Test {
+class DistributedDigits : public OverRanks {
  protected:
   void SetUp() override {
+    OverRanks::SetUp();
     const Status needed =
         check_device({.compute_capability = 90, .no_later = true}, device::current());
-    const std::string why = most_ranks() < 2 ? "needs two GPUs" : needed.message();
-    if (why.empty()) return;
-    RecordProperty(kNotOnThisDevice, why);
-    GTEST_SKIP() << why;
+    if (IsSkipped() || needed.ok()) return;
+    RecordProperty(kNotOnThisDevice, needed.message());
+    GTEST_SKIP() << needed.message();
   }
 };
 

@@ -1,11 +1,12 @@
-// The driver encodes tensor maps. Its entry points are looked up at run time, so that nothing links
-// to the driver library.
+// The driver encodes tensor maps.
 #include "../tensor_map.hpp"
 
 #include <string>
 
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
+
+#include "driver_function.hpp"
 
 namespace tilegate::device {
 namespace {
@@ -17,28 +18,13 @@ struct Driver {
   Status status;
 };
 
-template <typename Function>
-Status find(const char* name, Function* function) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result{};
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
-  if (error != cudaSuccess) {
-    return Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error));
-  }
-  if (result != cudaDriverEntryPointSuccess) {
-    return Status::device_error("this driver has no tensor maps: it must be of CUDA 12 or newer");
-  }
-  *function = reinterpret_cast<Function>(found);
-  return {};
-}
-
 const Driver& driver() {
   static const Driver found = [] {
     Driver driver;
-    driver.status = find("cuTensorMapEncodeTiled", &driver.encode);
+    driver.status = find_driver_function("cuTensorMapEncodeTiled", 12000, &driver.encode);
     if (driver.status.ok()) {
-      driver.status = find("cuTensorMapReplaceAddress", &driver.replace_address);
+      driver.status =
+          find_driver_function("cuTensorMapReplaceAddress", 12000, &driver.replace_address);
     }
     return driver;
   }();

@@ -19,6 +19,7 @@
 
 #include <tilegate/distributed/nccl.hpp>
 
+#include "device/cuda/driver_function.hpp"
 #include "peer_memory.hpp"
 
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0), "communicators that do not block");
@@ -45,17 +46,9 @@ struct Driver {
   PFN_cuStreamWriteValue32_v11070 write = nullptr;
   PFN_cuStreamWaitValue32_v11070 wait = nullptr;
 
-  bool find() { return find("cuStreamWriteValue32", &write) && find("cuStreamWaitValue32", &wait); }
-
- private:
-  template <typename Function>
-  static bool find(const char* name, Function* function) {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult result{};
-    const cudaError_t error =
-        cudaGetDriverEntryPointByVersion(name, &found, 11070, cudaEnableDefault, &result);
-    *function = reinterpret_cast<Function>(found);
-    return error == cudaSuccess && result == cudaDriverEntryPointSuccess;
+  bool find() {
+    return device::find_driver_function("cuStreamWriteValue32", 11070, &write).ok() &&
+           device::find_driver_function("cuStreamWaitValue32", 11070, &wait).ok();
   }
 };
 

@@ -16,8 +16,9 @@ namespace tilegate::distributed {
 
 // Called by the thread of the communicator's GPU. Takes ownership of the communicator, also if it
 // fails: the communicator is destroyed with the transport, or aborted after an error. If it is
-// non-blocking (blocking = 0), no call waits longer than the timeout for another rank. The timeout
-// has to be longer than all the work of a stream that synchronize() waits for.
+// non-blocking (blocking = 0), no call waits for another rank longer than the timeout, and after an
+// error up to twice as long again, for its own streams. The timeout has to be longer than all the
+// work of a stream that synchronize() waits for.
 //
 // The caller's threads poll NCCL's asynchronous errors: once per launch, in Transport::poll, and
 // every 50 µs in Transport::synchronize. The library starts no thread.

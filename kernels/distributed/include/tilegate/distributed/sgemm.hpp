@@ -153,6 +153,9 @@ class DistributedSgemm {
 
   // False for a single rank, and if A and B are not read.
   bool exchanges() const;
+  std::byte* workspace(std::size_t stream) const {
+    return memory_->data() + workspaces_at_ + stream * multiply_bytes_;
+  }
   // The rank that is `distance` further in the ring.
   int neighbour(int distance) const;
   std::int64_t rows_of(int rank) const { return problem_.rows[static_cast<std::size_t>(rank)]; }
@@ -172,9 +175,9 @@ class DistributedSgemm {
   std::vector<std::size_t> message_bytes_;
   double seconds_ = 0.0;
   // Offsets in memory. At 0: the gathered A, or the sums that other ranks send.
-  std::size_t partial_at_ = 0;                  // row-parallel: this rank's partial sums
-  std::array<std::size_t, 2> workspaces_ = {};  // of the multiplications on each of two streams
-  std::size_t multiply_bytes_ = 0;              // of each
+  std::size_t partial_at_ = 0;  // row-parallel: this rank's partial sums
+  // The workspaces of the multiplications, one for each of two streams, if there are several.
+  std::size_t workspaces_at_ = 0, multiply_bytes_ = 0;
   std::size_t memory_bytes_ = 0;
   std::unique_ptr<Memory> memory_;
   std::shared_ptr<const Digits> digits_;

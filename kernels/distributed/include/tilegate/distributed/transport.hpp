@@ -2,8 +2,8 @@
 // NcclTransport (nccl.hpp) between GPUs, ThreadGroup (threads.hpp) between threads of a process
 // over the SIMT executor.
 //
-// Exchanges run in order, concurrently with the caller's stream; streams order the launches of all
-// plans of a transport. fork and wait order exchanges and kernels:
+// Exchanges run in order, concurrently with the caller's stream. The caller's streams must order
+// the launches of all plans of a transport. fork and wait order exchanges and kernels:
 //
 //   fork(stream)                    later exchanges start after the work that `stream` has now
 //   exchange(i, memory, out, in)    sends and receives, all at once; i: 1 to size() + 1, in order
