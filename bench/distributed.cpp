@@ -1,12 +1,14 @@
 // bench_distributed: DistributedSgemm, and as its yardstick the same product with communication and
 // multiplication in turn. A Google Benchmark binary. Names are Distributed/<M>x<N>x<K>/p<ranks> and
 // InTurn/…, with "/split" after the shape for fp32_split, and at the end "/rows" for the
-// row-parallel form and "/same_bits". Rows that this machine cannot run are skipped with a reason.
+// row-parallel form and "/same_bits". Exchange/<bytes>/p<ranks> is an exchange alone. Rows that
+// this machine cannot run are skipped with a reason.
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -57,7 +59,22 @@ std::string name_of(const Row& row) {
          (row.form == Form::kRowParallel ? "/rows" : "") + (row.same_bits ? "/same_bits" : "");
 }
 
+// Every rank sends a message to the next one.
+struct ExchangeRow {
+  std::size_t bytes;
+  int ranks;
+};
+
+std::string name_of(const ExchangeRow& row) {
+  return "Exchange/" + std::to_string(row.bytes) + "/p" + std::to_string(row.ranks);
+}
+
 // Why this machine cannot run the row; empty: it can.
+std::string obstacle(const ExchangeRow& row) {
+  if (most_ranks() >= row.ranks) return {};
+  return "needs " + std::to_string(row.ranks) + " GPUs; has " + std::to_string(most_ranks());
+}
+
 std::string obstacle(const Row& row) {
 #if TILEGATE_ON_SIMT
   const auto [m, n, k] = row.shape;
@@ -65,8 +82,7 @@ std::string obstacle(const Row& row) {
     return "needs " + std::to_string(row.ranks) + " GPUs; has none";
   }
 #endif
-  if (most_ranks() >= row.ranks) return {};
-  return "needs " + std::to_string(row.ranks) + " GPUs; has " + std::to_string(most_ranks());
+  return obstacle(ExchangeRow{0, row.ranks});
 }
 
 // Operands are uniform numbers. They repeat after a prime number of elements, so that they are
@@ -112,9 +128,58 @@ const Numbers& numbers(Operand operand) {
   return operand == Operand::kA ? a : b;
 }
 
+// Ranks that are connected: one transport each, created and destroyed by the rank's thread.
+class Connected {
+ public:
+  explicit Connected(int ranks)
+      : group_(ranks, kTimeout), transports_(static_cast<std::size_t>(ranks)) {
+    each([&](int rank) {
+      transports_[static_cast<std::size_t>(rank)] = group_.join(rank);
+      return Status();
+    });
+  }
+  ~Connected() {
+    each([&](int rank) {
+      transports_[static_cast<std::size_t>(rank)].reset();
+      return Status();
+    });
+  }
+  Connected(const Connected&) = delete;
+  Connected& operator=(const Connected&) = delete;
+
+  Transport& transport(int rank) { return *transports_[static_cast<std::size_t>(rank)]; }
+
+  // Runs `body(rank)` for all ranks concurrently; throws the first error.
+  template <typename Body>
+  void each(Body body) {
+    std::vector<Status> statuses(transports_.size());
+    for_each_rank(static_cast<int>(transports_.size()),
+                  [&](int rank) { statuses[static_cast<std::size_t>(rank)] = body(rank); });
+    for (const Status& status : statuses) {
+      if (!status.ok()) throw std::runtime_error(status.message());
+    }
+  }
+
+  // Seconds per launch, until the last rank is done. `launch(rank)` enqueues one.
+  template <typename Launch>
+  double seconds(int launches, Launch launch) {
+    const Clock::time_point start = Clock::now();
+    each([&](int rank) {
+      for (int i = 0; i < launches; ++i) {
+        if (Status status = launch(rank); !status.ok()) return status;
+      }
+      return transport(rank).synchronize(nullptr);
+    });
+    return std::chrono::duration<double>(Clock::now() - start).count() / launches;
+  }
+
+ private:
+  Group group_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+};
+
 // State of a rank between launches.
 struct Rank {
-  std::unique_ptr<Transport> transport;
   std::optional<DistributedSgemm> sgemm;
   std::int64_t first_row = 0, first_col = 0;  // of C
   device::Buffer a, b, c;
@@ -126,12 +191,12 @@ struct Rank {
   }
 };
 
-class Ranks {
+class Product {
  public:
-  explicit Ranks(const Row& row) : row_(row), group_(row.ranks, kTimeout) {
-    for (int i = 0; i < row.ranks; ++i) ranks_.push_back(std::make_unique<Rank>());
-    each([&](Rank& rank, int number) {
-      rank.transport = group_.join(number);
+  explicit Product(const Row& row)
+      : row_(row), connected_(row.ranks), ranks_(static_cast<std::size_t>(row.ranks)) {
+    connected_.each([&](int number) {
+      Rank& rank = at(number).emplace();
       DistributedProblem problem = DistributedProblem::even(row.form, row.shape, row.ranks, number);
       const auto [m, n, k] = row.shape;
       const auto before = [&](const std::vector<std::int64_t>& sizes) {
@@ -143,7 +208,7 @@ class Ranks {
       problem.schedule = row.schedule;
       problem.math = row.math;
       problem.same_bits = row.same_bits;
-      rank.sgemm.emplace(*rank.transport, problem);
+      rank.sgemm.emplace(connected_.transport(number), problem);
       if (row.form == Form::kColumnParallel) {
         rank.a = numbers(Operand::kA).part(row0, rows, 0, k, k);
         rank.b = numbers(Operand::kB).part(0, k, part0, part, n);
@@ -158,27 +223,21 @@ class Ranks {
       return rank.sgemm->status();
     });
   }
-
-  ~Ranks() {
-    for_each_rank(row_.ranks, [&](int rank) { ranks_[static_cast<std::size_t>(rank)].reset(); });
+  ~Product() {
+    for_each_rank(row_.ranks, [&](int rank) { at(rank).reset(); });
   }
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
 
-  // Seconds per launch, until the last rank is done.
   double seconds(int launches) {
-    const Clock::time_point start = Clock::now();
-    each([&](Rank& rank, int /*number*/) {
-      for (int i = 0; i < launches; ++i) {
-        Status status = rank.sgemm->launch(rank.operands());
-        if (!status.ok()) return status;
-      }
-      return rank.transport->synchronize(nullptr);
-    });
-    return std::chrono::duration<double>(Clock::now() - start).count() / launches;
+    return connected_.seconds(
+        launches, [&](int rank) { return at(rank)->sgemm->launch(at(rank)->operands()); });
   }
 
   // Compares some elements of each rank with a product in double precision.
   void verify() {
-    each([&](Rank& rank, int number) {
+    connected_.each([&](int number) {
+      const Rank& rank = *at(number);
       const std::int64_t n = row_.shape.n, k = row_.shape.k;
       const std::int64_t cols = rank.sgemm->problem().ldc;
       const auto elements = static_cast<std::int64_t>(rank.c.size() / sizeof(float));
@@ -206,24 +265,72 @@ class Ranks {
     });
   }
 
-  Schedule schedule() const { return ranks_.front()->sgemm->schedule(); }
+  Schedule schedule() { return at(0)->sgemm->schedule(); }
 
  private:
-  template <typename Body>
-  void each(Body body) {
-    std::vector<Status> statuses(ranks_.size());
-    for_each_rank(row_.ranks, [&](int number) {
-      const auto index = static_cast<std::size_t>(number);
-      statuses[index] = body(*ranks_[index], number);
-    });
-    for (const Status& status : statuses) {
-      if (!status.ok()) throw std::runtime_error(status.message());
-    }
-  }
+  std::optional<Rank>& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   Row row_;
-  Group group_;
-  std::vector<std::unique_ptr<Rank>> ranks_;  // each created and destroyed by its thread
+  Connected connected_;
+  std::vector<std::optional<Rank>> ranks_;  // each created and destroyed by its thread
+};
+
+// Each exchange starts after the previous one.
+class Exchange {
+ public:
+  explicit Exchange(const ExchangeRow& row)
+      : row_(row), connected_(row.ranks), ends_(static_cast<std::size_t>(row.ranks)) {
+    connected_.each([&](int rank) {
+      End& end = at(rank).emplace();
+      const std::vector<std::byte> message(row_.bytes, value_of(rank));
+      end.out = device::Buffer(row_.bytes);
+      Status status = device::copy_to_device(end.out.data(), message.data(), row_.bytes);
+      if (!status.ok()) return status;
+      return connected_.transport(rank).allocate(row_.bytes, &end.in);
+    });
+  }
+  ~Exchange() {
+    for_each_rank(row_.ranks, [&](int rank) { at(rank).reset(); });
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  double seconds(int launches) {
+    return connected_.seconds(launches, [&](int rank) {
+      Transport& transport = connected_.transport(rank);
+      const End& end = *at(rank);
+      const std::array out{Outgoing{(rank + 1) % row_.ranks, end.out.data(), row_.bytes, 0}};
+      const std::array in{Incoming{previous(rank), row_.bytes, 0}};
+      if (Status s = transport.fork(nullptr); !s.ok()) return s;
+      if (Status s = transport.exchange(1, *end.in, out, in); !s.ok()) return s;
+      return transport.wait(1, nullptr);
+    });
+  }
+
+  void verify() {
+    connected_.each([&](int rank) {
+      std::vector<std::byte> message(row_.bytes);
+      Status status = device::copy_to_host(message.data(), at(rank)->in->data(), row_.bytes);
+      if (!status.ok()) return status;
+      if (std::ranges::count(message, value_of(previous(rank))) == std::ssize(message)) {
+        return Status();
+      }
+      return Status::device_error("rank " + std::to_string(rank) + " received another message");
+    });
+  }
+
+ private:
+  struct End {
+    device::Buffer out;
+    std::unique_ptr<Memory> in;
+  };
+  std::optional<End>& at(int rank) { return ends_[static_cast<std::size_t>(rank)]; }
+  int previous(int rank) const { return (rank + row_.ranks - 1) % row_.ranks; }
+  static std::byte value_of(int rank) { return static_cast<std::byte>(rank + 1); }
+
+  ExchangeRow row_;
+  Connected connected_;
+  std::vector<std::optional<End>> ends_;  // each created and destroyed by its thread
 };
 
 bool failed = false;
@@ -239,45 +346,79 @@ std::string on_one_rank(Row row) {
   return name_of(row);
 }
 
-void run(benchmark::State& state, const Row& row) try {
-#if TILEGATE_BENCH_SKIPS
-  if (const std::string why = obstacle(row); !why.empty()) return state.SkipWithMessage(why);
-#endif
-  Ranks ranks(row);
-  ranks.seconds(1);  // connects the ranks
-  const int launches = std::max(1, static_cast<int>(kBatchSeconds / ranks.seconds(1)));
+// Times launches in batches; returns the seconds of one.
+template <typename Timed>
+double time(benchmark::State& state, Timed& timed) {
+  timed.seconds(1);  // connects the ranks
+  const int launches = std::max(1, static_cast<int>(kBatchSeconds / timed.seconds(1)));
   double total = 0.0;
   while (state.KeepRunningBatch(launches)) {
-    const double seconds = ranks.seconds(launches) * launches;
+    const double seconds = timed.seconds(launches) * launches;
     state.SetIterationTime(seconds);
     total += seconds;
   }
-  ranks.verify();
+  timed.verify();
+  state.counters["verified"] = 1.0;
+  return total / static_cast<double>(state.iterations());
+}
+
+void measure(benchmark::State& state, const Row& row) {
+  Product product(row);
+  const double seconds = time(state, product);
   const auto [m, n, k] = row.shape;
   const double flop =
       2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  state.counters["GFLOPS"] = flop * static_cast<double>(state.iterations()) / total * 1e-9;
-  state.counters["verified"] = 1.0;
-  const double seconds = total / static_cast<double>(state.iterations());
+  state.counters["GFLOPS"] = flop / seconds * 1e-9;
   if (name_of(row) == on_one_rank(row)) alone[name_of(row)] = seconds;
   if (const auto one = alone.find(on_one_rank(row)); one != alone.end()) {
     state.counters["efficiency"] = one->second / (seconds * row.ranks);
   }
-  state.SetLabel(ranks.schedule() == Schedule::kOverlapped ? "overlapped" : "in turn");
+  state.SetLabel(product.schedule() == Schedule::kOverlapped ? "overlapped" : "in turn");
+}
+
+void measure(benchmark::State& state, const ExchangeRow& row) {
+  Exchange exchange(row);
+  time(state, exchange);
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(row.bytes));
+}
+
+template <typename R>
+void run(benchmark::State& state, const R& row) try {
+#if TILEGATE_BENCH_SKIPS
+  if (const std::string why = obstacle(row); !why.empty()) return state.SkipWithMessage(why);
+#endif
+  measure(state, row);
 } catch (const std::exception& error) {
   failed = true;
   state.SkipWithError(error.what());
 }
 
+// Returns false where this machine cannot run the row and Google Benchmark, before 1.8, cannot skip
+// it.
+template <typename R>
+bool add(const R& row) {
+#if !TILEGATE_BENCH_SKIPS
+  if (const std::string why = obstacle(row); !why.empty()) {
+    std::fprintf(stderr, "%s: skipped: %s\n", name_of(row).c_str(), why.c_str());
+    return false;
+  }
+#endif
+  benchmark::RegisterBenchmark(name_of(row).c_str(),
+                               [row](benchmark::State& state) { run(state, row); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+  return true;
+}
+
 constexpr const char* kUsage =
     "usage: bench_distributed [--shape=MxNxK[/split]]... [--ranks=P] [--same-bits]\n"
-    "                         [flags of Google Benchmark]\n"
+    "                         [--exchange=BYTES]... [flags of Google Benchmark]\n"
     "\n"
     "Times DistributedSgemm, and as InTurn/... the same product with communication and\n"
     "multiplication in turn. By default 2048, 4096, 8192 and 16384 cubed on 2 ranks. A rank is a\n"
     "GPU, or on the CPU device a thread. Efficiency is the time of one rank (p1) by the time and\n"
-    "the number of ranks. --same-bits adds rows with that option. The gate takes both, InTurn as\n"
-    "the yardstick:\n"
+    "the number of ranks. --same-bits adds rows with that option, --exchange a message from each\n"
+    "rank to the next one. The gate takes Distributed, and InTurn as the yardstick:\n"
     "  ci/gate run --base main --yardstick 'InTurn/*' --verified verified \\\n"
     "    --build 'cmake --preset gpu -B {build} && \\\n"
     "             cmake --build {build} --target bench_distributed' \\\n"
@@ -288,19 +429,20 @@ int complain(const std::string& sentence) {
   return 2;
 }
 
-bool parse_ranks(std::string_view text, int* ranks) {
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), *ranks);
-  return error == std::errc() && end == text.end() && *ranks >= 1;
+template <typename Number>
+bool parse(std::string_view text, Number* number) {
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), *number);
+  return error == std::errc() && end == text.end() && *number >= 1;
 }
 
-struct Product {
+struct Multiplication {
   Shape shape;
   Math math = Math::fp32;
 };
 
 // Every product on one rank, then in both forms, each followed by its yardstick. FP32,
 // row-parallel, has no same bits.
-std::vector<Row> rows_of(const std::vector<Product>& products, int ranks, bool same_bits) {
+std::vector<Row> rows_of(const std::vector<Multiplication>& products, int ranks, bool same_bits) {
   std::vector<Row> rows;
   for (const auto& [shape, math] : products) {
     if (ranks > 1) {
@@ -334,10 +476,11 @@ void add_context() {
 }
 
 int run_main(int argc, char** argv) {
-  std::vector<Product> products;
+  std::vector<Multiplication> products;
+  std::vector<std::size_t> exchanges;
   int ranks = 2;
   bool same_bits = false;
-  constexpr std::string_view kShape = "--shape=", kRanks = "--ranks=";
+  constexpr std::string_view kShape = "--shape=", kRanks = "--ranks=", kExchange = "--exchange=";
   std::vector<char*> rest;
   for (char* arg : std::vector<char*>(argv, argv + argc)) {
     const std::string_view text = arg;
@@ -357,14 +500,19 @@ int run_main(int argc, char** argv) {
     } else if (text == "--same-bits") {
       same_bits = true;
     } else if (text.starts_with(kRanks)) {
-      if (!parse_ranks(text.substr(kRanks.size()), &ranks)) {
+      if (!parse(text.substr(kRanks.size()), &ranks)) {
         return complain("--ranks: give 1 or more, as in --ranks=2");
+      }
+    } else if (text.starts_with(kExchange)) {
+      if (!parse(text.substr(kExchange.size()), &exchanges.emplace_back())) {
+        return complain("--exchange: give bytes, as in --exchange=1048576");
       }
     } else {
       rest.push_back(arg);
     }
   }
-  if (products.empty()) {
+  if (!exchanges.empty() && ranks == 1) return complain("--exchange: needs --ranks=2 or more");
+  if (products.empty() && exchanges.empty()) {
     for (const std::int64_t n : {2048, 4096, 8192, 16384}) products.push_back({{n, n, n}});
   }
   auto count = static_cast<int>(rest.size());
@@ -373,19 +521,8 @@ int run_main(int argc, char** argv) {
   if (count > 1) return complain(std::string("unknown or malformed flag '") + rest[1] + "'");
   add_context();
   bool registers = false;
-  for (const Row& row : rows_of(products, ranks, same_bits)) {
-#if !TILEGATE_BENCH_SKIPS  // Google Benchmark before 1.8 cannot skip a row
-    if (const std::string why = obstacle(row); !why.empty()) {
-      std::fprintf(stderr, "%s: skipped: %s\n", name_of(row).c_str(), why.c_str());
-      continue;
-    }
-#endif
-    benchmark::RegisterBenchmark(name_of(row).c_str(),
-                                 [row](benchmark::State& state) { run(state, row); })
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond);
-    registers = true;
-  }
+  for (const std::size_t bytes : exchanges) registers |= add(ExchangeRow{bytes, ranks});
+  for (const Row& row : rows_of(products, ranks, same_bits)) registers |= add(row);
   if (!registers) return 0;
   if (benchmark::RunSpecifiedBenchmarks() == 0) return complain("no benchmark matches the filter");
   return failed ? 1 : 0;

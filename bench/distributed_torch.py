@@ -1,9 +1,11 @@
 """PyTorch's products over GPUs, beside bench_distributed: one GPU; gather, then multiply; multiply,
-then reduce-scatter; and its fused operators. FP32, without TF32.
+then reduce-scatter; and its fused operators. FP32, without TF32. Where the package tilegate is
+installed also tilegate.distributed, in FP32 and as fp32_split.
 
     torchrun --nproc-per-node 2 bench/distributed_torch.py OUT.json
 """
 
+import importlib.util
 import json
 import os
 import sys
@@ -74,6 +76,18 @@ def main() -> int:
                 fused.fused_matmul_reduce_scatter, part_a, part_b, "sum", 0, group
             ),
         }
+        if importlib.util.find_spec("tilegate") is not None:
+            from tilegate.distributed import all_gather_matmul, matmul_reduce_scatter
+
+            for math, name in (("fp32", ""), ("fp32_split", ", split")):
+                forms |= {
+                    f"tilegate all_gather_matmul{name}": partial(
+                        all_gather_matmul, a, b, math=math
+                    ),
+                    f"tilegate matmul_reduce_scatter{name}": partial(
+                        matmul_reduce_scatter, part_a, part_b, math=math
+                    ),
+                }
         rows += [{"n": n, "form": form, "seconds": seconds(run)} for form, run in forms.items()]
     if rank == 0:
         with open(sys.argv[1], "w", encoding="utf-8") as file:

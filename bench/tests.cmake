@@ -145,11 +145,18 @@ if(TARGET bench_distributed)
     --shape=8x8)
   tilegate_bench_test(distributed_malformed_ranks 2 "--ranks: give 1 or more" PROGRAM
     bench_distributed --ranks=0)
+  tilegate_bench_test(distributed_malformed_exchange 2 "--exchange: give bytes" PROGRAM
+    bench_distributed --exchange=1MiB)
+  tilegate_bench_test(distributed_exchange_alone 2 "--exchange: needs --ranks=2 or more" PROGRAM
+    bench_distributed --exchange=64 --ranks=1)
   tilegate_bench_test(distributed_help 0 "--yardstick 'InTurn" PROGRAM bench_distributed --help)
   if(TILEGATE_DEVICE STREQUAL "simt")
     tilegate_bench_test(distributed_runs 0
       "InTurn/96x80x64/p2/rows/manual_time .*GFLOPS=.*verified=1" PROGRAM
       bench_distributed --shape=96x80x64 --benchmark_min_time=0.01)
+    tilegate_bench_test(distributed_runs_an_exchange 0
+      "Exchange/4096/p3/manual_time .*bytes_per_second=.*verified=1" PROGRAM
+      bench_distributed --exchange=4096 --ranks=3 --benchmark_min_time=0.01)
     tilegate_bench_test(distributed_runs_digits 0
       "Distributed/96x80x64/split/p2/rows/same_bits/manual_time .*GFLOPS=.*verified=1" PROGRAM
       bench_distributed --shape=96x80x64/split --same-bits --benchmark_min_time=0.01

@@ -1,6 +1,8 @@
-"""tilegate.distributed over gloo, with a process per rank."""
+"""tilegate.distributed with a process per rank: over gloo, or over NCCL if the library computes on
+GPUs."""
 
 import pytest
+import tilegate
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -8,10 +10,13 @@ import torch.distributed as dist  # noqa: E402
 from tilegate.distributed import all_gather_matmul, matmul_reduce_scatter  # noqa: E402
 
 M, N, K = 12, 10, 18
+ON_GPUS = tilegate.device_name() != "simt"
+DEVICE = "cuda" if ON_GPUS else "cpu"
 
 
 def whole_numbers(*shape, seed):
-    return torch.randint(-3, 4, shape, generator=torch.Generator().manual_seed(seed)).float()
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-3, 4, shape, generator=generator).float().to(DEVICE)
 
 
 def operands():
@@ -59,16 +64,20 @@ def check_row_parallel(rank, ranks, group, math):
 
 
 def check_errors(group):
+    a = whole_numbers(2, 3, seed=1)
     with pytest.raises(ValueError, match=r"\(2, 3\) and \(2, 3\) are not \(m, k\) by \(k, n\)"):
-        all_gather_matmul(torch.ones(2, 3), torch.ones(2, 3), group=group)
+        all_gather_matmul(a, a, group=group)
     with pytest.raises(ValueError, match="3 rows for 2 ranks"):
-        matmul_reduce_scatter(torch.ones(3, 3), torch.ones(3, 3), group=group)
+        matmul_reduce_scatter(a.mT, a, group=group)
     with pytest.raises(TypeError, match="float64"):
-        all_gather_matmul(torch.ones(2, 2).double(), torch.ones(2, 2), group=group)
+        all_gather_matmul(a.double(), a, group=group)
 
 
 def run_rank(rank, ranks, store):
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    if ON_GPUS:
+        torch.cuda.set_device(rank)
+    backend, at = "nccl" if ON_GPUS else "gloo", f"file://{store}"
+    dist.init_process_group(backend, init_method=at, rank=rank, world_size=ranks)
     for math in ("fp32", "fp32_split"):
         check_column_parallel(rank, ranks, None, math)
         check_row_parallel(rank, ranks, None, math)
@@ -83,4 +92,6 @@ def run_rank(rank, ranks, store):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_ranks_have_their_parts_of_the_product(ranks, tmp_path):
+    if ON_GPUS and torch.cuda.device_count() < ranks:
+        pytest.skip(f"needs {ranks} GPUs")
     torch.multiprocessing.spawn(run_rank, (ranks, str(tmp_path / "store")), nprocs=ranks)
