@@ -371,8 +371,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   const bool overlaps = size > 1 && schedule_ == Schedule::kOverlapped;
   SumStreams streams{stream, stream};
   if (overlaps) {
-    const auto first = static_cast<std::size_t>(neighbour(1));
-    status = branch_for_sums(d.blocks[first].multiply.seconds, &streams);
+    status = branch_for_sums(&streams);
     if (!status.ok()) return status;
   }
   const auto multiply = [&](int to, Stream on) -> Status {

@@ -477,11 +477,11 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
 }
 
 // Others' rows begin first: their sums are sent while own rows, which need no exchange, are
-// multiplied. If that takes long, their blocks also go first, so that they do not end with own
+// multiplied. If sending takes long, their blocks also go first, so that they do not end with own
 // rows.
-Status DistributedSgemm::branch_for_sums(double seconds, SumStreams* streams) {
+Status DistributedSgemm::branch_for_sums(SumStreams* streams) {
   Stream stream = streams->own, side = nullptr;
-  const bool goes_first = seconds > kLongMultiplication;
+  const bool goes_first = exchange_seconds(message_bytes_of(neighbour(1))) > kLongExchange;
   if (Status s = transport_.branch(stream, goes_first, &side); !s.ok()) return s;
   *streams = goes_first ? SumStreams{stream, side} : SumStreams{side, stream};
   return goes_first ? transport_.join(side, stream) : Status();
@@ -500,7 +500,7 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
   const bool overlaps = schedule_ == Schedule::kOverlapped;
   SumStreams streams{stream, stream};
   if (overlaps) {
-    if (Status s = branch_for_sums(steps_.front().seconds, &streams); !s.ok()) return s;
+    if (Status s = branch_for_sums(&streams); !s.ok()) return s;
   }
   const auto multiply = [&](std::size_t i) -> Status {
     const Step& step = steps_[i];
