@@ -347,7 +347,10 @@ class ForeignRun(PairedRun):
             note = CONTROL if row.name in yardsticks else row.note
             absolute = project.margin.absolute(seconds(row.name, base.get(row.name)))
             rows.append(replace(row, note=note, margin_s=absolute))
-        warnings = (f"{name} was skipped: {reason}" for name, reason in last.skipped.items())
+        warnings = (
+            f"{name} is not judged: it was skipped: {reason}"
+            for name, reason in last.skipped.items()
+        )
         return replace(comparison, rows=tuple(rows), warnings=(*comparison.warnings, *warnings))
 
     def _judged(self, pairs: Sequence[Pair], margin: Margin) -> Confirmed:

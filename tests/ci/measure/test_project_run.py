@@ -180,7 +180,10 @@ def test_what_was_skipped_is_told(project):
     for side in (head, base):
         side["benchmarks"][0] |= {"skipped": True, "skip_message": "no\n\x1b[1mtensor cores"}
         code, _, err = project(base, head)
-        assert (code, r"Kernel/64 was skipped: no \x1b[1mtensor cores" in err) == (
+        assert (
+            code,
+            r"Kernel/64 is not judged: it was skipped: no \x1b[1mtensor cores" in err,
+        ) == (
             2 if side is head else 0,
             True,
         )

@@ -8,9 +8,11 @@ from typing import Any
 import vl_convert
 from altair.utils import schemapi
 
+from tilegate_ci.checks.pages import distributed
 from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.report.charts import base, speeds
 from tilegate_ci.report.charts.base import dark_style
+from tilegate_ci.report.charts.scaling import scaling
 from tilegate_ci.report.figures import PICTURES, ladder_of, read_baseline, rung_picture, rung_title
 
 # Attributes that say where something stands, and what is less than a tenth of a pixel there.
@@ -51,6 +53,11 @@ def charts(repository: Path) -> dict[str, tuple[base.Chart, str]]:
         chart = speeds.one_rung(ladder, rung.name, before, width)
         titled[rung_picture(rung)] = (chart, rung_title(rung))
         before = rung.name
+    found = distributed.scaling(repository)
+    if found is not None:
+        panels, measured = found
+        chart = scaling(panels, measured.gpus(), f"{measured.made_on()}.", width)
+        titled["distributed.svg"] = (chart, "Efficiency of products over several GPUs")
     return titled
 
 

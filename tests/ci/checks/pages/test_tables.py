@@ -7,7 +7,7 @@ from ladder_builder import REPOSITORY, STAGES
 from stage_builder import write_stages
 
 from tilegate_ci.checks.accuracy import ACCURACY
-from tilegate_ci.checks.pages.distributed import REPORT, TORCH
+from tilegate_ci.checks.pages.distributed import MODELS, report_path
 from tilegate_ci.cli import main
 from tilegate_ci.report.figures import PROFILE, RATIO_NOTE, VARIANTS
 
@@ -228,10 +228,11 @@ def test_a_page_shows_prepared_operands_in_the_order_of_their_rows(ladder, run):
 
 
 def report_of_ranks(**change):
-    row = {"name": "Distributed/64x64x64/p1/manual_time", "real_time": 8.0, "efficiency": 1.0}
+    row = {"name": "InTurn/64x64x64/p1/manual_time", "real_time": 8.0, "efficiency": 1.0}
+    exchange = {"name": "Exchange/2097152/p2/manual_time", "real_time": 8.0, "verified": 1.0}
     other = {"name": "InTurn/64x64x64/p2/rows/manual_time", "real_time": 5.0, "efficiency": 0.8}
     context = {"device_name": "Two", "commit": "0123456789abcdef", "nccl": "2.28.3"}
-    rows = [{**row, "verified": 1.0}, {**other, "verified": 1.0, **change}]
+    rows = [exchange, {**row, "verified": 1.0}, {**other, "verified": 1.0, **change}]
     return json.dumps({"context": context, "benchmarks": rows})
 
 
@@ -239,7 +240,7 @@ def page_of_ranks(ladder, report):
     page = ladder.path / "kernels" / "distributed" / "README.md"
     page.parent.mkdir(parents=True)
     page.write_text("<!-- numbers:begin -->\n<!-- numbers:end -->\n")
-    path = ladder.path / REPORT
+    path = ladder.path / report_path(MODELS[0])
     path.parent.mkdir(parents=True)
     path.write_text(report, encoding="utf-8")
     return page
@@ -251,12 +252,15 @@ def test_a_page_shows_products_over_ranks(ladder, run):
     rows = [{"n": 64, "form": form, "seconds": each} for form, each in times.items()]
     context = {"device_name": "Two", "torch": "2", "cuda": "13", "nccl": "2", "gpus": 2}
     report = {"context": {**context, "commit": "fedcba987654321"}, "rows": rows}
-    (ladder.path / TORCH).write_text(json.dumps(report), encoding="utf-8")
+    (ladder.path / report_path(MODELS[0], "-torch")).write_text(
+        json.dumps(report), encoding="utf-8"
+    )
     assert run() == 0
     shown = page.read_text()
     assert "| 64 | FP32 | 8 µs, 1.000 | - | - | - | 5 µs, 0.800 |" in shown
     assert "NCCL 2.28.3, commit 0123456789ab, one process." in shown
-    assert "| 64 | 1000 µs | 0.625 |" in shown
+    assert "| µs | 8.0 |\n| GB/s | 262.1 |" in shown
+    assert "| one GPU | 1000 µs |\n| fused | 0.625 |" in shown
 
 
 @pytest.mark.parametrize("change", [{"verified": 0.0}, {"name": "Other/64"}])
