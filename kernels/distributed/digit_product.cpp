@@ -371,7 +371,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   const bool overlaps = size > 1 && schedule_ == Schedule::kOverlapped;
   SumStreams streams{stream, stream};
   if (overlaps) {
-    status = branch_for_sums(&streams);
+    status = branch_for_sums(false, &streams);
     if (!status.ok()) return status;
   }
   const auto multiply = [&](int to, Stream on) -> Status {

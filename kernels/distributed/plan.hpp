@@ -13,7 +13,8 @@ constexpr std::size_t kAlignment = 256;  // of parts of the workspace
 // Costs of an exchange by copy engines between two H200 over NVLink, measured: see the page.
 constexpr double kExchangeSeconds = 17.5e-6, kExchangeBandwidth = 388e9;  // bytes per second
 
-// Row-parallel: from there on the multiplication of other ranks' rows goes first. See the page.
+// Row-parallel, sums in FP32: from there on the multiplication of other ranks' rows goes first. See
+// the page.
 constexpr double kLongExchange = 75e-6;
 
 inline double exchange_seconds(std::size_t bytes) {

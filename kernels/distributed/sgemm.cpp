@@ -477,14 +477,13 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
 }
 
 // Others' rows begin first: their sums are sent while own rows, which need no exchange, are
-// multiplied. If sending takes long, their blocks also go first, so that they do not end with own
+// multiplied. With `others_first` their blocks also go first, so that they do not end with own
 // rows.
-Status DistributedSgemm::branch_for_sums(SumStreams* streams) {
+Status DistributedSgemm::branch_for_sums(bool others_first, SumStreams* streams) {
   Stream stream = streams->own, side = nullptr;
-  const bool goes_first = exchange_seconds(message_bytes_of(neighbour(1))) > kLongExchange;
-  if (Status s = transport_.branch(stream, goes_first, &side); !s.ok()) return s;
-  *streams = goes_first ? SumStreams{stream, side} : SumStreams{side, stream};
-  return goes_first ? transport_.join(side, stream) : Status();
+  if (Status s = transport_.branch(stream, others_first, &side); !s.ok()) return s;
+  *streams = others_first ? SumStreams{stream, side} : SumStreams{side, stream};
+  return others_first ? transport_.join(side, stream) : Status();
 }
 
 Status DistributedSgemm::join_for_sums(const SumStreams& streams, Stream stream) {
@@ -500,7 +499,8 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
   const bool overlaps = schedule_ == Schedule::kOverlapped;
   SumStreams streams{stream, stream};
   if (overlaps) {
-    if (Status s = branch_for_sums(&streams); !s.ok()) return s;
+    const bool is_long = exchange_seconds(message_bytes_of(neighbour(1))) > kLongExchange;
+    if (Status s = branch_for_sums(is_long, &streams); !s.ok()) return s;
   }
   const auto multiply = [&](std::size_t i) -> Status {
     const Step& step = steps_[i];

@@ -23,7 +23,7 @@ _MICROSECONDS = 1e6
 
 
 def report_path(model: str, what: str = "") -> Path:
-    """Of bench_distributed; `what` else: -weak, -torch."""
+    """Of bench_distributed; `what` names other runs: -weak, -others-first, -mixed, -torch."""
     return Path("bench/results") / f"{model}-distributed{what}.json"
 
 
@@ -108,6 +108,7 @@ def distributed_block(repository: Path) -> str:
         if found is not None:
             models.append(
                 {
+                    "name": found.context["device_name"],
                     "made_on": found.made_on(),
                     "gpus": found.gpus(),
                     "rows": _rows(found),
@@ -115,6 +116,7 @@ def distributed_block(repository: Path) -> str:
                         (_binary(size), us, 1e-3 * size / us)
                         for size, us in found.exchanges.items()
                     ],
+                    "orders": _orders(repository, model),
                     "torch": _torch(repository / report_path(model, "-torch")),
                 }
             )
@@ -165,6 +167,18 @@ def _rows(found: Measured) -> list[tuple[int, str, list[Product | None]]]:
         (n, options, [alone.get((options.partition(",")[0], n)), *map(of_form.get, columns)])
         for (options, n), of_form in sorted(cells.items())
     ]
+
+
+def _orders(repository: Path, model: str) -> list[tuple[int, str, float, float]]:
+    """n, mathematics, and the microseconds of row-parallel products with other ranks' rows first,
+    and with the blocks of all rows mixed."""
+    runs = [read(repository / report_path(model, each)) for each in ("-others-first", "-mixed")]
+    found: dict[tuple[int, str], list[float]] = {}
+    for run in runs:
+        for row in run.products if run else ():
+            options = f"{row.math}, same bits" if row.same_bits else row.math
+            found.setdefault((row.shape[0], options), []).append(row.us)
+    return [(*key, *times) for key, times in sorted(found.items())]  # type: ignore[misc]
 
 
 def _binary(size: int) -> str:

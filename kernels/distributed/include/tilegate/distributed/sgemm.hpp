@@ -131,7 +131,7 @@ class DistributedSgemm {
   struct SumStreams {
     Stream own, others;
   };
-  Status branch_for_sums(SumStreams* streams);
+  Status branch_for_sums(bool others_first, SumStreams* streams);
   Status join_for_sums(const SumStreams& streams, Stream stream);
   // Messages of a rank, by distance in the ring.
   struct Routes {
