@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -67,16 +68,19 @@ __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   return fold(Levels<T>(acc, index).level);
 }
 
-// The same times the step of the row and the column.
+// Steps of the columns whose results a thread has, as ten products need them.
 template <typename T>
-__device__ float scaled_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index,
-                               float step) {
-  if constexpr (T::kHasTails) {
-    return scaled_fold_ten(Levels<T>(acc, index).level, step);
-  } else {
-    return fold_result<T>(acc, index) * step;
+struct ExactSteps {
+  double col[T::kBlockN / 8][2];
+
+  __device__ explicit ExactSteps(const float* step_cols) {
+#pragma unroll
+    for (int group = 0; group < T::kBlockN / 8; ++group) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) col[group][i] = exact_step(step_cols[8 * group + i]);
+    }
   }
-}
+};
 
 // Folds, scales and stores the results of a warpgroup (64 rows) or of a warp (16 rows). In each 16
 // rows lane t has pairs of columns of rows t / 4 and t / 4 + 8 (accumulator layout of wgmma and
@@ -90,6 +94,8 @@ __device__ void store_results(const KernelArgs& args, bool float2_c, std::int64_
   const int in_row = thread / 32 * 16 + thread % 32 / 4, in_col = thread % 4 * 2;
   const std::int64_t left = args.shape.n - col - in_col;
   const int cols = left < T::kBlockN ? static_cast<int>(left) : T::kBlockN;
+  [[maybe_unused]] const std::conditional_t<T::kHasTails, ExactSteps<T>, const float*> exact(
+      step_cols + in_col);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     if (row + in_row + 8 * half >= args.shape.m) continue;
@@ -100,8 +106,13 @@ __device__ void store_results(const KernelArgs& args, bool float2_c, std::int64_
       float sum[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        sum[i] = scaled_result<T>(acc, 4 * group + 2 * half + i,
-                                  step_row * step_cols[8 * group + in_col + i]);
+        const int index = 4 * group + 2 * half + i;
+        if constexpr (T::kHasTails) {
+          const double step = exact_step(step_row) * exact.col[group][i];
+          sum[i] = scaled_fold_ten(Levels<T>(acc, index).level, step);
+        } else {
+          sum[i] = fold_result<T>(acc, index) * (step_row * step_cols[8 * group + in_col + i]);
+        }
       }
       if (8 * group >= cols) continue;
       if (float2_c) {

@@ -182,6 +182,33 @@ TEST_F(Int8Decision, TakesTenProductsOfAlmostEqualElements) {
   EXPECT_EQ(decided(1.0F, 0.0F, stage), 6);  // of zeros
 }
 
+// Their factors are rounded, too, each for a whole row.
+TEST_F(Int8Decision, TenProductsOfAlmostEqualElementsRoundTheResultOnly) {
+  constexpr std::int64_t kRows = 37, kCols = 29, kK = 400;
+  Operation operation(Problem::dense({kRows, kCols, kK}, Op::kN, Op::kT));
+  for (std::size_t i = 0; i < operation.a.size(); ++i) {
+    operation.a[i] =
+        (1.0F + 0.0113F * static_cast<float>(i / kK)) * (1.0F + 1e-7F * operation.a[i]);
+  }
+  for (std::size_t i = 0; i < operation.b.size(); ++i) {
+    operation.b[i] =
+        (1.0F + 0.0171F * static_cast<float>(i / kK)) * (1.0F + 1e-7F * operation.b[i]);
+  }
+  const Result result = run(outliers(), operation, "128x64");
+  ASSERT_EQ(result.decision, 10);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t col = 0; col < kCols; ++col) {
+      double sum = 0.0;
+      for (std::int64_t k = 0; k < kK; ++k) {
+        sum += static_cast<double>(operation.a[static_cast<std::size_t>(row * kK + k)]) *
+               operation.b[static_cast<std::size_t>(col * kK + k)];
+      }
+      ASSERT_NEAR(result.c[static_cast<std::size_t>(row * kCols + col)], sum, 0x1p-24 * sum)
+          << row << ", " << col;
+    }
+  }
+}
+
 // Nothing is rounded.
 TEST_F(Int8Decision, TakesSixProductsOfEqualShortElements) {
   Operation operation(Problem::dense({9, 8, 400}));

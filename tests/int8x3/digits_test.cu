@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -182,9 +183,11 @@ void expect_fold(const std::int32_t (&level)[4]) {
   const std::vector<std::int64_t> four = {level[0], level[1], level[2], level[3]};
   ASSERT_EQ(bits_of(fold(level)), bits_of(model::folded(four)))
       << level[0] << " " << level[1] << " " << level[2] << " " << level[3];
-  for (const float step : {1.0F, 0x1.ABCp-20F * 0x1.357p-9F}) {
-    ASSERT_EQ(bits_of(scaled_fold_ten(level, step)), bits_of(model::scaled_folded_ten(four, step)))
-        << level[0] << " " << level[1] << " " << level[2] << " " << level[3] << " · " << step;
+  for (const auto& [a, b] : {std::pair(1.0F, 1.0F), std::pair(0x1.ABCp-20F, 0x1.357p-9F)}) {
+    ASSERT_EQ(
+        bits_of(scaled_fold_ten(level, exact_step(a) * exact_step(b))),
+        bits_of(model::scaled_folded_ten(four, 65536.0 / (65536.0F / a), 65536.0 / (65536.0F / b))))
+        << level[0] << " " << level[1] << " " << level[2] << " " << level[3] << " · " << a << b;
   }
 }
 

@@ -78,6 +78,7 @@ Digits digits_of(const Row& row) {
 
 struct Line {
   float step;
+  double exact_step;
   Digits digits;
 };
 
@@ -85,7 +86,7 @@ std::vector<Line> lines_of(const Rows& rows) {
   std::vector<Line> lines;
   for (std::int64_t i = 0; i < rows.count; ++i) {
     const Row row = quantized(rows, i);
-    lines.push_back({row.step, digits_of(row)});
+    lines.push_back({row.step, row.exact_step, digits_of(row)});
   }
   return lines;
 }
@@ -100,8 +101,8 @@ float sum(const Line& a, const Line& b, int products, std::size_t begin, std::si
       levels[i + j] += level;
     }
   }
-  const float step = multiply(a.step, b.step);
-  return products == 10 ? scaled_folded_ten(levels, step) : multiply(folded(levels), step);
+  if (products == 10) return scaled_folded_ten(levels, a.exact_step, b.exact_step);
+  return multiply(folded(levels), multiply(a.step, b.step));
 }
 
 }  // namespace
@@ -130,6 +131,7 @@ Row quantized(const Rows& rows, std::int64_t row) {
   }
   const Scale scale = scale_of(largest, is_short);
   result.step = scale.step;
+  result.exact_step = 65536.0 / static_cast<double>(scale.factor);
   for (std::int64_t k = 0; k < rows.k; ++k) {
     const auto at = static_cast<std::size_t>(k);
     const double scaled = static_cast<double>(rows.at(row, k)) * scale.factor;  // exact
@@ -199,12 +201,12 @@ float folded(const std::vector<std::int64_t>& levels) {
   return add(of_integer(levels[0]), multiply(of_integer(low), 0x1p-8F));
 }
 
-float scaled_folded_ten(const std::vector<std::int64_t>& levels, float step) {
+float scaled_folded_ten(const std::vector<std::int64_t>& levels, double step_a, double step_b) {
   auto sum = static_cast<double>(levels[3]);
   for (const std::size_t level : {2, 1, 0}) {
     sum = static_cast<double>(levels[level]) + sum / 256.0;
   }
-  return static_cast<float>(sum * static_cast<double>(step));
+  return static_cast<float>(sum * (step_a * step_b));
 }
 
 std::vector<float> product(const Rows& a, const Rows& b, int products, const Epilogue& epilogue) {

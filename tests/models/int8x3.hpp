@@ -15,7 +15,8 @@
 namespace tilegate::models::int8x3 {
 
 struct Row {
-  float step = 0.0F;  // what the integers are worth, in units of 2^16
+  float step = 0.0F;        // what the integers are worth, in units of 2^16
+  double exact_step = 0.0;  // of the factor by which they were computed: 2^16 over it
   std::vector<std::int32_t> integers;
   std::vector<std::int32_t> tails;  // in units of 1/256
   // (largest / root mean square)², the largest as large as the scale lets it be, and K at most; and
@@ -39,9 +40,9 @@ std::array<int, 3> digits(std::int32_t x);
 
 // The sums of 3 or 4 levels as one float, in units of level 0.
 float folded(const std::vector<std::int64_t>& levels);
-// The sums of the 4 levels of ten products.
-// Times the step, with one rounding to float.
-float scaled_folded_ten(const std::vector<std::int64_t>& levels, float step);
+// The sums of the 4 levels of ten products, times the exact step of a row and of a column, with one
+// rounding to float.
+float scaled_folded_ten(const std::vector<std::int64_t>& levels, double step_a, double step_b);
 
 // So many products are summed exactly; a longer K is computed in parts, each added to C. With ten
 // products a level has more of them.

@@ -188,7 +188,7 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
 
 // Shorter runs where K is small and C has few tiles: cuBLAS sums in shorter chains there, too.
 constexpr int kFp32ShortRun = 4;
-constexpr std::int64_t kFp32ShortK = 64;
+constexpr std::int64_t kFp32ShortK = 512;
 constexpr std::int64_t kFp32FewTiles = 16;
 static_assert(kFp32ShortRun % kFp32Step == 0);
 static_assert((kFp32Run & (kFp32Run - 1)) == 0 && (kFp32ShortRun & (kFp32ShortRun - 1)) == 0);
