@@ -36,8 +36,13 @@ struct StepShare {
 
   __device__ void publish(Steps& steps, int warpgroup, int thread) const {
     sync(warpgroup);  // the previous tile's steps have been read
-    if (thread < kBlockM / 2) steps.row[thread] = row;
-    if (thread < T::kBlockN) steps.col[thread] = col;
+    if constexpr (T::kHasTails) {
+      if (thread < kBlockM / 2) steps.exact_row[thread] = exact_step(row);
+      if (thread < T::kBlockN) steps.exact_col[thread] = exact_step(col);
+    } else {
+      if (thread < kBlockM / 2) steps.row[thread] = row;
+      if (thread < T::kBlockN) steps.col[thread] = col;
+    }
     sync(warpgroup);  // these steps are stored before anyone reads them
   }
 
@@ -68,51 +73,43 @@ __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   return fold(Levels<T>(acc, index).level);
 }
 
-// Steps of the columns whose results a thread has, as ten products need them.
-template <typename T>
-struct ExactSteps {
-  double col[T::kBlockN / 8][2];
-
-  __device__ explicit ExactSteps(const float* step_cols) {
-#pragma unroll
-    for (int group = 0; group < T::kBlockN / 8; ++group) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) col[group][i] = exact_step(step_cols[8 * group + i]);
-    }
+// The same times the steps of the row and the column, which of ten products may be exact ones.
+template <typename T, typename Step>
+__device__ float scaled_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index,
+                               Step row, Step col) {
+  if constexpr (!T::kHasTails) {
+    return fold_result<T>(acc, index) * (row * col);
+  } else if constexpr (std::is_same_v<Step, float>) {
+    return scaled_result<T>(acc, index, exact_step(row), exact_step(col));
+  } else {
+    return scaled_fold_ten(Levels<T>(acc, index).level, row * col);
   }
-};
+}
 
 // Folds, scales and stores the results of a warpgroup (64 rows) or of a warp (16 rows). In each 16
 // rows lane t has pairs of columns of rows t / 4 and t / 4 + 8 (accumulator layout of wgmma and
 // mma). (row, col): the first element in C; `step_rows`, `step_cols`: steps of the rows and columns
 // from there on; `float2_c`: C allows float2 accesses.
-template <typename T>
+template <typename T, typename Step>
 __device__ void store_results(const KernelArgs& args, bool float2_c, std::int64_t row,
-                              std::int64_t col, int thread, const float* step_rows,
-                              const float* step_cols,
+                              std::int64_t col, int thread, const Step* step_rows,
+                              const Step* step_cols,
                               std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
   const int in_row = thread / 32 * 16 + thread % 32 / 4, in_col = thread % 4 * 2;
   const std::int64_t left = args.shape.n - col - in_col;
   const int cols = left < T::kBlockN ? static_cast<int>(left) : T::kBlockN;
-  [[maybe_unused]] const std::conditional_t<T::kHasTails, ExactSteps<T>, const float*> exact(
-      step_cols + in_col);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     if (row + in_row + 8 * half >= args.shape.m) continue;
     float* c = args.c + (row + in_row + 8 * half) * args.ldc + col + in_col;
-    const float step_row = step_rows[in_row + 8 * half];
+    const Step step_row = step_rows[in_row + 8 * half];
 #pragma unroll
     for (int group = 0; group < T::kBlockN / 8; ++group) {
       float sum[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const int index = 4 * group + 2 * half + i;
-        if constexpr (T::kHasTails) {
-          const double step = exact_step(step_row) * exact.col[group][i];
-          sum[i] = scaled_fold_ten(Levels<T>(acc, index).level, step);
-        } else {
-          sum[i] = fold_result<T>(acc, index) * (step_row * step_cols[8 * group + in_col + i]);
-        }
+        sum[i] = scaled_result<T>(acc, 4 * group + 2 * half + i, step_row,
+                                  step_cols[8 * group + in_col + i]);
       }
       if (8 * group >= cols) continue;
       if (float2_c) {
@@ -223,9 +220,16 @@ struct TileEpilogue {
     share.publish(smem.steps[warpgroup], warpgroup, own);
     KernelArgs matrix = args;
     matrix.c += tile.batch_index * args.stride_c;
-    store_results<T>(matrix, params.float2_c,
-                     std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
-                     std::int64_t{tile.col} * T::kBlockN, own, steps.row, steps.col, acc);
+    const auto store = [&](const auto* step_rows, const auto* step_cols) {
+      store_results<T>(matrix, params.float2_c,
+                       std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
+                       std::int64_t{tile.col} * T::kBlockN, own, step_rows, step_cols, acc);
+    };
+    if constexpr (T::kHasTails) {
+      store(steps.exact_row, steps.exact_col);
+    } else {
+      store(steps.row, steps.col);
+    }
   }
 };
 

@@ -166,7 +166,14 @@ using Ten = Tiles<64, 10>;
 
 // Dequantization steps of the rows of a tile, or of a warpgroup, and of its columns.
 struct Steps {
-  float row[kBlockM], col[128];
+  union {
+    float row[kBlockM];
+    double exact_row[kBlockM / 2];
+  };
+  union {
+    float col[128];
+    double exact_col[64];
+  };
 };
 
 // The work of a block on a tile. Only whole words, aligned to 8 bytes, because compilers copy it in

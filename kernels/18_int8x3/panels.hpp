@@ -115,7 +115,7 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
   const std::int64_t panels_m = ceil_div(m, largest.shape.m),
                      panels_n = ceil_div(n, largest.shape.n),
                      panels_k = ceil_div(k, largest.shape.k);
-  std::int64_t panels = 0;
+  std::int64_t panels = 0, chain = 0;
   std::size_t bytes = 0;
   double seconds = static_cast<double>(panels_k - 1) * bytes_of_c(problem) / kBytesPerSecond;
   // In each direction there are panels of full extent, and what is left.
@@ -135,6 +135,7 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
           const Launches part = launches(largest, size);
           panels += count;
           bytes = std::max(bytes, part.workspace.bytes);
+          chain = std::max(chain, fp32_rounding_chain(panel(size)));
           seconds += static_cast<double>(count) * gemm_seconds(*config, part, panel(size));
         }
       }
@@ -147,7 +148,7 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
   return {{.configuration = std::string(config->name) + "_panels" + products +
                             std::to_string(largest.shape.m) + "x" +
                             std::to_string(largest.shape.n) + "x" + std::to_string(largest.shape.k),
-           .rounding_chain = fp32_rounding_chain(k) + panels_k - 1,
+           .rounding_chain = chain + panels_k - 1,
            .operand_error = kOperandError,
            .workspace_bytes = bytes,
            .decides_on_device = true,

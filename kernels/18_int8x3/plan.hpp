@@ -856,7 +856,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
 inline Choice choice_of(const GemmConfig& config, const Problem& problem, const Launches& launches,
                         Path least) {
   return {.configuration = config.name,
-          .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k),
+          .rounding_chain = std::max({fp32_rounding_chain(problem),
                                       launches.params.allows_outliers ? kOutlierRoundingChain : 0,
                                       launches.fp32 ? launches.fp32->rounding_chain : 0}),
           .operand_error = kOperandError,

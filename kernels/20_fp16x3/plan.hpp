@@ -186,7 +186,7 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
   const Launches launches(problem, device);
   return {
       {.configuration = "128x128",
-       .rounding_chain = std::max(rounding_chain(k), fp32_rounding_chain(k)),
+       .rounding_chain = std::max(rounding_chain(k), fp32_rounding_chain(problem)),
        .operand_error = kOperandError,
        .workspace_bytes = launches.where.bytes,
        .decides_on_device = true,

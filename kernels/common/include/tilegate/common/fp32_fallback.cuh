@@ -193,8 +193,16 @@ constexpr std::int64_t kFp32FewTiles = 16;
 static_assert(kFp32ShortRun % kFp32Step == 0);
 static_assert((kFp32Run & (kFp32Run - 1)) == 0 && (kFp32ShortRun & (kFp32ShortRun - 1)) == 0);
 
+inline int fp32_run(const Problem& problem) {
+  const TileScheduler scheduler(problem.shape, kFp32Tile, kFp32Tile);
+  const bool is_short =
+      problem.shape.k <= kFp32ShortK && problem.batch * scheduler.count < kFp32FewTiles;
+  return is_short ? kFp32ShortRun : kFp32Run;
+}
+
 // Rounding chain: the product, the run's additions, those of the runs, alpha and beta.
-constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
+inline std::int64_t fp32_rounding_chain(const Problem& problem) {
+  const std::int64_t k = problem.shape.k, run = fp32_run(problem);
   return (k < run ? k : run) + ceil_div(k, run) + 2;
 }
 
@@ -377,11 +385,8 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
-  const TileScheduler scheduler(problem.shape, kFp32Tile, kFp32Tile);
-  const bool is_short =
-      problem.shape.k <= kFp32ShortK && problem.batch * scheduler.count < kFp32FewTiles;
-  return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
-          is_short ? kFp32ShortRun : kFp32Run, scheduler};
+  return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB), fp32_run(problem),
+          TileScheduler(problem.shape, kFp32Tile, kFp32Tile)};
 }
 
 inline PlannedKernel planned_kernel(const Problem& problem, const Fp32Args& params) {
@@ -403,7 +408,7 @@ inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
       std::ceil(static_cast<double>(problem.batch * params.scheduler.count) / kMultiprocessors);
   const double flop = 2.0 * kFp32Tile * kFp32Tile * static_cast<double>(problem.shape.k);
   return {{.configuration = "fp32",
-           .rounding_chain = fp32_rounding_chain(problem.shape.k, params.run),
+           .rounding_chain = fp32_rounding_chain(problem),
            .enqueue =
                [=](const KernelArgs& args, Stream stream) {
                  return device::launch({.kernel = "plain product",
