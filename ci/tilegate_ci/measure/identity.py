@@ -29,7 +29,7 @@ def fingerprints(build: Path) -> dict[str, str]:
     unknown kind; then nothing counts as identical."""
     libraries: dict[str, list[str]] = {}
     shared: list[str] = []
-    for path in sorted((build / "kernels").rglob("*.o")) + sorted((build / "bench").rglob("*.o")):
+    for path in _objects(build):
         place = path.relative_to(build).as_posix()
         host, device = _fingerprint(path)
         if "/tilegate_" in place and path.name.endswith(".cu.o") and device:
@@ -38,6 +38,20 @@ def fingerprints(build: Path) -> dict[str, str]:
         else:  # shared host code, which launches and times every rung
             shared.append(f"{place} {host} {device}")
     return {name: _digest("\n".join([*own, *shared])) for name, own in libraries.items()}
+
+
+def _objects(build: Path) -> list[Path]:
+    """What bench is linked from: a build folder may have objects of other targets, too. All where
+    Ninja does not tell, as before 1.11."""
+    command = ["ninja", "-C", str(build), "-t", "inputs", "bench/bench"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        linked = [line for line in done.stdout.splitlines() if line.endswith(".o")]
+    except FileNotFoundError:
+        linked = []
+    if linked:
+        return sorted(build / line for line in linked)
+    return sorted((build / "kernels").rglob("*.o")) + sorted((build / "bench").rglob("*.o"))
 
 
 def same_rungs(base: Path, head: Path, rungs: Iterable[str]) -> set[str]:

@@ -75,6 +75,17 @@ def test_a_change_is_of_its_own_rung_or_of_all(base, tmp_path, changes, same):
     assert same_rungs(base, head, rungs) == same
 
 
+def test_objects_of_other_targets_do_not_count(base, tmp_path):
+    head = built(tmp_path)
+    rungs = {"Warptile", "SplitK", "Sgemm"}
+    linked = [path.relative_to(head).as_posix() for path in sorted(head.rglob("*.o"))]
+    compiled(head / "bench/CMakeFiles/other.dir/other.cpp", "int other() { return 1; }")
+    assert same_rungs(base, head, rungs) == set()  # nothing says that it is of another target
+    rule = "rule link\n command = true\nbuild bench/bench: link "
+    (head / "build.ninja").write_text(rule + " ".join(linked) + "\n")
+    assert same_rungs(base, head, rungs) == rungs
+
+
 def test_a_build_is_identical_to_itself(base):
     assert same_rungs(base, base, ["Warptile", "Naive"]) == {"Warptile"}
 
