@@ -106,6 +106,46 @@ TEST(DistributedPlan, AllRanksTakeTheSameSchedule) {
   EXPECT_TRUE(some_differ);
 }
 
+// Records the request for a second stream, and ends the launch there.
+class WithoutBranch : public ForwardingTransport {
+ public:
+  WithoutBranch(Transport& transport, bool& goes_first)
+      : ForwardingTransport(transport), goes_first_(goes_first) {}
+  Status branch(Stream /*stream*/, bool goes_first, Stream* /*side*/) override {
+    goes_first_ = goes_first;
+    return Status::device_error("no second stream");
+  }
+
+ private:
+  bool& goes_first_;
+};
+
+// Whether the rows of the other rank go first, on the first of two ranks.
+bool others_go_first(std::int64_t size) {
+  DistributedProblem problem = DistributedProblem::even(Form::kRowParallel, {size, size, 2}, 2, 0);
+  problem.schedule = Schedule::kOverlapped;
+  std::vector<float> a(static_cast<std::size_t>(size), 1.0F), b = a;
+  std::vector<float> c(static_cast<std::size_t>(size * size / 2));
+  ThreadGroup group(2, kPatience);
+  std::unique_ptr<Transport> joined[2];
+  std::unique_ptr<WithoutBranch> transports[2];
+  std::unique_ptr<DistributedSgemm> plans[2];
+  bool goes_first = false;
+  for_each_rank(2, [&](int rank) {
+    joined[rank] = group.join(rank);
+    transports[rank] = std::make_unique<WithoutBranch>(*joined[rank], goes_first);
+    plans[rank] = std::make_unique<DistributedSgemm>(*transports[rank], problem);
+    EXPECT_TRUE(plans[rank]->ok()) << plans[rank]->status().message();
+  });
+  EXPECT_FALSE(plans[0]->launch({.a = a.data(), .b = b.data(), .c = c.data()}).ok());
+  return goes_first;
+}
+
+TEST(DistributedPlan, OthersRowsGoFirstWhereTheirExchangeIsLong) {
+  EXPECT_FALSE(others_go_first(3000));
+  EXPECT_TRUE(others_go_first(3600));
+}
+
 TEST(DistributedPlan, ShardsHaveTheirPartOfOneExtent) {
   const Shape whole{5, 7, 9};
   EXPECT_EQ(DistributedProblem::even(Form::kColumnParallel, whole, 2, 0).shard(1),
