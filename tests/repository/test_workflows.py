@@ -184,6 +184,7 @@ def test_the_gate_takes_these_arguments():
         "check",
         "check",
         "run",
+        "run",
         "report",
         "report",
         "lab record",
