@@ -42,7 +42,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Measured:
+class DistributedRun:
     """A file of bench_distributed."""
 
     context: dict[str, Any]
@@ -58,12 +58,12 @@ class Measured:
         return f"{self.gpus()} {machine(device)}, {nccl}"
 
 
-def read(path: Path) -> Measured | None:
+def read(path: Path) -> DistributedRun | None:
     """None where nothing was recorded."""
     if not path.exists():
         return None
     report = documents.load(GoogleReport, path)
-    found = Measured(report.context)
+    found = DistributedRun(report.context)
     for _, row in report.rows(str(path)):
         product, exchange = (p.fullmatch(row["name"]) for p in (_PRODUCT, _EXCHANGE))
         if not (product or exchange) or not row.get("verified"):
@@ -125,7 +125,7 @@ def distributed_block(repository: Path) -> str:
 
 def scaling(
     repository: Path,
-) -> tuple[dict[str, dict[tuple[str, str], dict[int, float]]], Measured] | None:
+) -> tuple[dict[str, dict[tuple[str, str], dict[int, float]]], DistributedRun] | None:
     """Efficiency by mathematics, form and kind of scaling, then n, of the first model that has
     both files."""
     for model in MODELS:
@@ -151,7 +151,7 @@ def scaling(
     return panels, strong
 
 
-def _rows(found: Measured) -> list[tuple[int, str, list[Product | None]]]:
+def _rows(found: DistributedRun) -> list[tuple[int, str, list[Product | None]]]:
     """n, mathematics, and of one GPU, then of each form overlapped and in turn."""
     cells: dict[tuple[str, int], dict[tuple[str, str], Product]] = {}
     alone = {}
