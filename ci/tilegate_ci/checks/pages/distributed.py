@@ -40,6 +40,10 @@ class Product:
     us: float
     efficiency: float | None
 
+    @property
+    def options(self) -> str:
+        return f"{self.math}, same bits" if self.same_bits else self.math
+
 
 @dataclass(frozen=True)
 class DistributedRun:
@@ -160,8 +164,7 @@ def _rows(found: DistributedRun) -> list[tuple[int, str, list[Product | None]]]:
         if row.gpus == 1:
             alone[row.math, n] = row
         else:
-            options = f"{row.math}, same bits" if row.same_bits else row.math
-            cells.setdefault((options, n), {})[row.form, row.schedule] = row
+            cells.setdefault((row.options, n), {})[row.form, row.schedule] = row
     columns = [(form, each) for form in ("column", "row") for each in ("Distributed", "InTurn")]
     return [
         (n, options, [alone.get((options.partition(",")[0], n)), *map(of_form.get, columns)])
@@ -176,8 +179,7 @@ def _orders(repository: Path, model: str) -> list[tuple[int, str, float, float]]
     found: dict[tuple[int, str], list[float]] = {}
     for run in runs:
         for row in run.products if run else ():
-            options = f"{row.math}, same bits" if row.same_bits else row.math
-            found.setdefault((row.shape[0], options), []).append(row.us)
+            found.setdefault((row.shape[0], row.options), []).append(row.us)
     return [(*key, *times) for key, times in sorted(found.items())]  # type: ignore[misc]
 
 
