@@ -41,7 +41,7 @@ bool DistributedSgemm::multiplies_digits() const {
 }
 
 void DistributedSgemm::plan_digits(const Device& device) {
-  const int size = transport_.size(), rank = transport_.rank();
+  const int size = transport_->size(), rank = transport_->rank();
   const auto [m, n, k] = problem_.shape;
   const bool by_columns = is_column_parallel();
   // The requirements of Int8x3's wgmma GEMM.
@@ -159,7 +159,7 @@ Status DistributedSgemm::decide(int sets, Stream stream) {
   std::byte* const workspace = memory_->data();
   const auto* totals = reinterpret_cast<const Totals*>(workspace + d.totals);
   const Access accesses[] = {{totals, static_cast<std::size_t>(sets) * sizeof(Totals)}};
-  if (Status s = transport_.begin_step("decide", accesses); !s.ok()) return s;
+  if (Status s = transport_->begin_step("decide", accesses); !s.ok()) return s;
   return enqueue_decide({.totals = totals,
                          .sets = sets,
                          .rows_a = problem_.shape.m,
@@ -173,7 +173,7 @@ Status DistributedSgemm::decide(int sets, Stream stream) {
 }
 
 Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Stream stream) {
-  const int size = transport_.size(), rank = transport_.rank();
+  const int size = transport_->size(), rank = transport_->rank();
   const Digits& d = *digits_;
   const Digits::Block& own = d.blocks[static_cast<std::size_t>(rank)];
   std::byte* const workspace = memory_->data();
@@ -186,7 +186,7 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
   };
   const Access accesses[] = {{workspace + digits_at(rank), message_bytes_of(rank), true},
                              {totals + rank, sizeof(Totals), true}};
-  if (Status s = transport_.begin_step("split own rows", accesses); !s.ok()) return s;
+  if (Status s = transport_->begin_step("split own rows", accesses); !s.ok()) return s;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     const bool is_a = operand == Operand::kA;
     const float* const from = is_a ? operands.a : operands.b;
@@ -213,7 +213,7 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
   const bool overlaps = schedule_ == Schedule::kOverlapped;
   const int exchanges = size == 1 ? 0 : overlaps ? size - 1 : 1;
   if (size > 1) {
-    if (Status s = transport_.fork(stream); !s.ok()) return s;
+    if (Status s = transport_->fork(stream); !s.ok()) return s;
     status =
         exchange(1, 0,
                  {[&](int distance) -> Outgoing {
@@ -237,17 +237,17 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
     if (Status s = exchange(1 + i, overlaps ? i : 0, routes); !s.ok()) return s;
   }
   if (size > 1) {
-    if (Status s = transport_.wait(1, stream); !s.ok()) return s;
+    if (Status s = transport_->wait(1, stream); !s.ok()) return s;
   }
   if (Status s = decide(size, stream); !s.ok()) return s;
   std::array<Stream, 2> streams = {stream, stream};
   if (overlaps) {
-    if (Status s = transport_.branch(stream, false, &streams[1]); !s.ok()) return s;
+    if (Status s = transport_->branch(stream, false, &streams[1]); !s.ok()) return s;
   }
   for (int i = 0; i < size; ++i) {
     const std::size_t turn = static_cast<std::size_t>(i) % 2;
     if (i > 0 && i <= exchanges) {
-      if (Status s = transport_.wait(1 + i, streams[turn]); !s.ok()) return s;
+      if (Status s = transport_->wait(1 + i, streams[turn]); !s.ok()) return s;
     }
     const int of = neighbour(i);
     const Digits::Block& block = d.blocks[static_cast<std::size_t>(of)];
@@ -256,7 +256,7 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
     float* const c = operands.c + block.first_row * problem.ldc;
     const Access of_step[] = {{workspace + digits_at(of), message_bytes_of(of)},
                               {c, bytes_of(problem.span(Operand::kC)), true}};
-    if (Status s = transport_.begin_step("multiply digits", of_step); !s.ok()) return s;
+    if (Status s = transport_->begin_step("multiply digits", of_step); !s.ok()) return s;
     status = block.multiply.enqueue({.shape = problem.shape,
                                      .alpha = problem.alpha,
                                      .beta = problem.beta,
@@ -273,11 +273,11 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
                                     streams[turn]);
     if (!status.ok()) return status;
   }
-  return overlaps ? transport_.join(streams[1], stream) : Status();
+  return overlaps ? transport_->join(streams[1], stream) : Status();
 }
 
 Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream stream) {
-  const int size = transport_.size(), rank = transport_.rank();
+  const int size = transport_->size(), rank = transport_->rank();
   const auto [m, n, k] = problem_.shape;
   const Digits& d = *digits_;
   std::byte* const workspace = memory_->data();
@@ -307,7 +307,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
       return static_cast<std::size_t>(reinterpret_cast<std::byte*>(of_rows + of * d.rows) -
                                       workspace);
     };
-    if (Status s = transport_.fork(stream); !s.ok()) return s;
+    if (Status s = transport_->fork(stream); !s.ok()) return s;
     Status s = exchange(number, 0,
                         {[&](int distance) -> Outgoing {
                            return {neighbour(-distance), of_rows + rank * d.rows, bytes,
@@ -317,7 +317,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
                            const int from = neighbour(distance);
                            return {from, bytes, offset_of_set(from)};
                          }});
-    return s.ok() ? transport_.wait(number, stream) : s;
+    return s.ok() ? transport_->wait(number, stream) : s;
   };
   // The access of a step to `count` sets of statistics.
   const auto set_of = [&](auto* of_rows, int first, int count, bool writes) -> Access {
@@ -326,7 +326,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   };
 
   const Access of_bits[] = {set_of(bits, rank, 1, true)};
-  Status status = transport_.begin_step("find largest elements", of_bits);
+  Status status = transport_->begin_step("find largest elements", of_bits);
   if (!status.ok()) return status;
   status = for_each_operand([&](const Problem& problem, Operand operand, const float* from,
                                 std::int64_t first, std::size_t, std::size_t) {
@@ -336,7 +336,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   if (!status.ok()) return status;
 
   const Access of_split[] = {set_of(bits, 0, size, false), set_of(sums, rank, 1, true)};
-  status = transport_.begin_step("split", of_split);
+  status = transport_->begin_step("split", of_split);
   if (!status.ok()) return status;
   status = for_each_operand([&](const Problem& problem, Operand operand, const float* from,
                                 std::int64_t first, std::size_t planes, std::size_t steps) {
@@ -353,7 +353,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   if (!status.ok()) return status;
 
   const Access of_sums[] = {set_of(sums, 0, size, false)};
-  status = transport_.begin_step("weigh", of_sums);
+  status = transport_->begin_step("weigh", of_sums);
   if (!status.ok()) return status;
   status = enqueue_weigh({.sums = sums,
                           .sets = size,
@@ -379,7 +379,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
     if (block.problem.is_empty() || !has_sums(rank)) return {};
     std::int64_t* const of_block = partial + block.first_row * n;
     const Access accesses[] = {{of_block, message_bytes_of(to), true}};
-    if (Status s = transport_.begin_step("multiply to sums", accesses); !s.ok()) return s;
+    if (Status s = transport_->begin_step("multiply to sums", accesses); !s.ok()) return s;
     return enqueue_multiply_sums({.shape = block.problem.shape,
                                   .planes_a = workspace + block.planes,
                                   .planes_b = workspace + d.planes_b,
@@ -409,20 +409,20 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
     Stream on = i < size ? streams.others : streams.own;
     if (Status s = multiply(neighbour(i), on); !s.ok()) return s;
     if (size == 1 || (overlaps ? i == size : i < size)) continue;
-    if (Status s = transport_.fork(on); !s.ok()) return s;
+    if (Status s = transport_->fork(on); !s.ok()) return s;
     if (Status s = exchange(overlaps ? 2 + i : 3, overlaps ? i : 0, routes); !s.ok()) return s;
   }
   if (overlaps) {
     if (Status s = join_for_sums(streams, stream); !s.ok()) return s;
   }
   if (size > 1) {
-    if (Status s = transport_.wait(overlaps ? size + 1 : 3, stream); !s.ok()) return s;
+    if (Status s = transport_->wait(overlaps ? size + 1 : 3, stream); !s.ok()) return s;
   }
   int num_others = 0;
   for (int i = 0; i < size; ++i) num_others += i != rank && has_sums(i) ? 1 : 0;
   const Access of_scale[] = {
       {received, static_cast<std::size_t>(num_others * own_elements) * sizeof(std::int64_t)}};
-  if (Status s = transport_.begin_step("scale sums", of_scale); !s.ok()) return s;
+  if (Status s = transport_->begin_step("scale sums", of_scale); !s.ok()) return s;
   return enqueue_scale_sums({.own = has_sums(rank) ? partial + first_row(rank) * n : nullptr,
                              .others = received,
                              .num_others = num_others,
@@ -441,12 +441,12 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
 
 Status DistributedSgemm::finish(const Operands& operands, Stream stream) {
   if (!ok() || digits_ == nullptr) return status_;
-  if (Status s = transport_.synchronize(stream); !s.ok()) return s;
+  if (Status s = transport_->synchronize(stream); !s.ok()) return s;
   std::int32_t decision = 0;
   Status status = device::copy_to_host(&decision, memory_->data(), sizeof(decision));
   if (!status.ok() || decision != kInFp32) return status;
   if (in_fp32_->memory_ == nullptr) {
-    status = transport_.allocate(in_fp32_->memory_bytes_, &in_fp32_->memory_);
+    status = transport_->allocate(in_fp32_->memory_bytes_, &in_fp32_->memory_);
     if (!status.ok()) return status;
   }
   return in_fp32_->launch(operands, stream);

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include <tilegate/device/launch_config.hpp>
 #include <tilegate/distributed/sgemm.hpp>
 #include <tilegate/sgemm.hpp>
 
@@ -81,6 +82,38 @@ Access access(const Plan& plan, Operand operand, const float* data) {
           .writes = operand == Operand::kC};
 }
 
+// Addresses that are far apart; kernels that are only loaded do not access them.
+constexpr std::int64_t kUnusedAddress = std::int64_t{1} << 44;
+
+struct UnusedMemory : Memory {
+  std::byte* data() const override { return reinterpret_cast<std::byte*>(4 * kUnusedAddress); }
+};
+
+// Exchanges nothing.
+class NoTransport : public Transport {
+ public:
+  NoTransport(int rank, int size) : rank_(rank), size_(size) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  Status agree(const Card& /*mine*/, std::vector<Card>& /*all*/) override { return {}; }
+  Status allocate(std::size_t /*bytes*/, std::unique_ptr<Memory>* /*memory*/) override {
+    return {};
+  }
+  Status fork(Stream /*stream*/) override { return {}; }
+  Status exchange(int /*number*/, const Memory& /*memory*/, std::span<const Outgoing> /*out*/,
+                  std::span<const Incoming> /*in*/) override {
+    return {};
+  }
+  Status wait(int /*number*/, Stream /*stream*/) override { return {}; }
+  Status poll() override { return {}; }
+  Status synchronize(Stream /*stream*/) override { return {}; }
+  void abort(std::string_view /*reason*/) override {}
+
+ private:
+  int rank_, size_;
+};
+
 }  // namespace
 
 Card Card::of(std::string_view text) {
@@ -132,23 +165,25 @@ DistributedSgemm::DistributedSgemm(Transport& transport, DistributedProblem prob
                                    const Device& device)
     : DistributedSgemm(Deferred(), transport, std::move(problem), device) {
   if (!status_.ok() || device.ordinal != device::current().ordinal) return;
-  status_ = transport_.allocate(memory_bytes_, &memory_);
+  status_ = transport_->allocate(memory_bytes_, &memory_);
 }
 
 DistributedSgemm::DistributedSgemm(Deferred /*deferred*/, Transport& transport,
                                    DistributedProblem problem, const Device& device)
-    : transport_(transport), problem_(std::move(problem)) {
+    : transport_(&transport), problem_(std::move(problem)) {
   status_ = check();
   if (status_.ok()) plan(device);
   // A plan for another device than the current one can only be inspected.
   const bool is_current = device.ordinal == device::current().ordinal;
   if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
   if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_multiply_sums();
+  if (status_.ok() && is_current) status_ = load_kernels();
   const Schedule own = schedule_;
   if (Status agreed = agree(); status_.ok()) status_ = std::move(agreed);
   if (status_.ok() && schedule_ != own) {  // another one is faster for the first rank
     problem_.schedule = schedule_;
     plan(device);
+    if (status_.ok() && is_current) status_ = load_kernels();
   }
   if (!status_.ok() || digits_ == nullptr) return;  // the same on all ranks
   DistributedProblem in_fp32 = problem_;
@@ -156,19 +191,19 @@ DistributedSgemm::DistributedSgemm(Deferred /*deferred*/, Transport& transport,
   // Not every problem has such a kernel.
   for (const bool same_bits : {true, false}) {
     in_fp32.same_bits = same_bits;
-    in_fp32_.reset(new DistributedSgemm(Deferred(), transport_, in_fp32, device));
+    in_fp32_.reset(new DistributedSgemm(Deferred(), *transport_, in_fp32, device));
     if (in_fp32_->ok()) break;
   }
   status_ = in_fp32_->status();
 }
 
 int DistributedSgemm::neighbour(int distance) const {
-  const int size = transport_.size();
-  return ((transport_.rank() + distance) % size + size) % size;
+  const int size = transport_->size();
+  return ((transport_->rank() + distance) % size + size) % size;
 }
 
 bool DistributedSgemm::exchanges() const {
-  return transport_.size() > 1 && problem_.alpha != 0.0F && problem_.shape.k != 0;
+  return transport_->size() > 1 && problem_.alpha != 0.0F && problem_.shape.k != 0;
 }
 
 std::int64_t DistributedSgemm::first_row(int rank) const {
@@ -176,7 +211,7 @@ std::int64_t DistributedSgemm::first_row(int rank) const {
 }
 
 Status DistributedSgemm::check() const {
-  const int size = transport_.size();
+  const int size = transport_->size();
   const auto [m, n, k] = problem_.shape;
   const bool by_columns = is_column_parallel();
   if (Status s = check_sizes("rows", problem_.rows, size, m); !s.ok()) return s;
@@ -187,8 +222,8 @@ Status DistributedSgemm::check() const {
         "the number of ranks; make it column-parallel, or take Math::fp32_split");
   }
   // Leading dimensions, offsets, extents past the address space.
-  const Shape shard = problem_.shard(transport_.rank());
-  const Problem stored{.shape = {by_columns ? rows_of(transport_.rank()) : m, shard.n, shard.k},
+  const Shape shard = problem_.shard(transport_->rank());
+  const Problem stored{.shape = {by_columns ? rows_of(transport_->rank()) : m, shard.n, shard.k},
                        .op_a = problem_.op_a,
                        .op_b = problem_.op_b,
                        .lda = problem_.lda,
@@ -205,9 +240,9 @@ Status DistributedSgemm::agree() {
   Card card = Card::of(status_.ok() ? mine : "fails: " + status_.message());
   card.choice = static_cast<char>(schedule_);
   std::vector<Card> cards;
-  if (Status s = transport_.agree(card, cards); !s.ok()) return s;
+  if (Status s = transport_->agree(card, cards); !s.ok()) return s;
   std::string others;
-  for (int rank = 0; rank < transport_.size(); ++rank) {
+  for (int rank = 0; rank < transport_->size(); ++rank) {
     const Card& other = cards[static_cast<std::size_t>(rank)];
     if (other.hash == card.hash) continue;
     others += "rank " + std::to_string(rank) + " plans " + other.text.data() + "; ";
@@ -217,13 +252,13 @@ Status DistributedSgemm::agree() {
     return {};
   }
   return Status::invalid_argument(
-      "problem", others + "rank " + std::to_string(transport_.rank()) + " plans " + mine);
+      "problem", others + "rank " + std::to_string(transport_->rank()) + " plans " + mine);
 }
 
 // `is_own`: whether these are this rank's rows of C.
 DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64_t rows,
                                               bool is_own, const Device& device) const {
-  const Shape shard = problem_.shard(transport_.rank());
+  const Shape shard = problem_.shard(transport_->rank());
   Problem p{.shape = {rows, shard.n, shard.k},
             .op_b = problem_.op_b,
             .lda = shard.k,
@@ -234,7 +269,7 @@ DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64
   const auto float_bytes = static_cast<std::int64_t>(sizeof(float));
   // A is the caller's, or the gathered one, or not read.
   const bool is_callers = !is_column_parallel() || (is_own && !packs_);
-  if (transport_.size() == 1 || (exchanges() && is_callers)) {
+  if (transport_->size() == 1 || (exchanges() && is_callers)) {
     const bool by_rows = problem_.op_a == Op::kN;
     const std::int64_t skipped =
         is_column_parallel() ? 0 : first_row * (by_rows ? problem_.lda : 1);
@@ -261,9 +296,9 @@ DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64
 
 double DistributedSgemm::overlapped_seconds(const std::vector<double>& multiplications) const {
   double multiplied = 0.0, exchanged = 0.0;
-  for (int i = 0; i < transport_.size(); ++i) {
+  for (int i = 0; i < transport_->size(); ++i) {
     const double seconds = multiplications[static_cast<std::size_t>(i)];
-    const bool is_last = i + 1 == transport_.size();
+    const bool is_last = i + 1 == transport_->size();
     if (is_column_parallel()) {
       if (i > 0) exchanged += exchange_seconds(message_bytes_of(neighbour(i)));
       multiplied = std::max(multiplied, exchanged) + seconds;
@@ -279,7 +314,7 @@ double DistributedSgemm::overlapped_seconds(const std::vector<double>& multiplic
 
 double DistributedSgemm::in_turn_seconds(double multiplication) const {
   std::size_t bytes = 0;
-  for (int i = 1; i < transport_.size(); ++i) bytes += message_bytes_of(neighbour(i));
+  for (int i = 1; i < transport_->size(); ++i) bytes += message_bytes_of(neighbour(i));
   return multiplication + exchange_seconds(bytes);
 }
 
@@ -300,7 +335,7 @@ void DistributedSgemm::plan(const Device& device) {
 }
 
 void DistributedSgemm::plan_products(const Device& device) {
-  const int size = transport_.size(), rank = transport_.rank();
+  const int size = transport_->size(), rank = transport_->rank();
   const auto [m, n, k] = problem_.shape;
   const std::int64_t own_rows = rows_of(rank);
   if (!exchanges()) {
@@ -365,7 +400,7 @@ std::int64_t DistributedSgemm::rounding_chain() const {
   std::int64_t longest = 0;
   for (const Step& step : steps_) longest = std::max(longest, step.plan.rounding_chain());
   // The ranks' sums are read, C is read and written.
-  return is_column_parallel() ? longest : longest + transport_.size() + 1;
+  return is_column_parallel() ? longest : longest + transport_->size() + 1;
 }
 
 double DistributedSgemm::operand_error() const {
@@ -377,13 +412,30 @@ double DistributedSgemm::operand_error() const {
 
 Status DistributedSgemm::launch(const Operands& operands, Stream stream) {
   if (!ok()) return status_;
-  Status status = transport_.poll();
+  Status status = transport_->poll();
   if (!status.ok()) return status;
   status = enqueue(operands, stream);
   if (!status.ok()) {
-    transport_.abort("rank " + std::to_string(transport_.rank()) +
-                     " failed to launch: " + status.message());
+    transport_->abort("rank " + std::to_string(transport_->rank()) +
+                      " failed to launch: " + status.message());
   }
+  return status;
+}
+
+// CUDA loads a kernel at its first launch, and may then wait for all work of the device. If that
+// work waits for another rank, which waits to load a kernel, no launch returns.
+Status DistributedSgemm::load_kernels() {
+  const device::OnlyLoad scope;
+  NoTransport none(transport_->rank(), transport_->size());
+  Transport* const transport = std::exchange(transport_, &none);
+  memory_ = std::make_unique<UnusedMemory>();
+  const auto address = [&](std::size_t operand) {
+    const auto number = static_cast<std::int64_t>(operand) + 1;
+    return reinterpret_cast<float*>(number * kUnusedAddress + problem_.offset_bytes[operand]);
+  };
+  Status status = enqueue({.a = address(0), .b = address(1), .c = address(2)}, nullptr);
+  memory_.reset();
+  transport_ = transport;
   return status;
 }
 
@@ -395,8 +447,8 @@ Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
     return steps_.front().plan.launch(
         {operands.a, operands.b, operands.c, memory_->data(), multiply_bytes_}, stream);
   }
-  const Shape shard = problem_.shard(transport_.rank());
-  const std::int64_t own_rows = rows_of(transport_.rank());
+  const Shape shard = problem_.shard(transport_->rank());
+  const std::int64_t own_rows = rows_of(transport_->rank());
   const std::int64_t rows_of_a = is_column_parallel() ? own_rows : shard.m;
   const std::int64_t rows_of_c = is_column_parallel() ? shard.m : own_rows;
   for (const auto& [name, data, elements] :
@@ -415,18 +467,18 @@ Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
 Status DistributedSgemm::exchange(int number, int distance, const Routes& routes) {
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
-  const int last = distance > 0 ? distance : transport_.size() - 1;
+  const int last = distance > 0 ? distance : transport_->size() - 1;
   for (int i = distance > 0 ? distance : 1; i <= last; ++i) {
     if (const Outgoing message = routes.out(i); message.bytes > 0) out.push_back(message);
     if (const Incoming message = routes.in(i); message.bytes > 0) in.push_back(message);
   }
-  return transport_.exchange(number, *memory_, out, in);
+  return transport_->exchange(number, *memory_, out, in);
 }
 
 // Every second multiplication runs on a second stream: it begins where the previous one leaves
 // multiprocessors idle.
 Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Stream stream) {
-  const int size = transport_.size(), rank = transport_.rank();
+  const int size = transport_->size(), rank = transport_->rank();
   const std::int64_t k = problem_.shape.k;
   const std::int64_t own_rows = rows_of(rank);
   auto* const gathered = reinterpret_cast<float*>(memory_->data());
@@ -434,12 +486,12 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
   if (packs_) {
     float* const packed = gathered + first_row(rank) * k;
     const Access accesses[] = {{packed, bytes_of(own_rows * k), true}};
-    if (Status s = transport_.begin_step("pack own rows", accesses); !s.ok()) return s;
+    if (Status s = transport_->begin_step("pack own rows", accesses); !s.ok()) return s;
     const PackArgs args{operands.a, problem_.op_a, problem_.lda, own_rows, k, packed};
     if (Status s = enqueue_pack(args, stream); !s.ok()) return s;
     own = packed;
   }
-  if (Status s = transport_.fork(stream); !s.ok()) return s;
+  if (Status s = transport_->fork(stream); !s.ok()) return s;
   // In each exchange the ranks send along the ring at one distance: no two send to the same rank.
   const Routes routes{[&](int distance) -> Outgoing {
                         return {neighbour(-distance), own, bytes_of(own_rows * k),
@@ -455,13 +507,13 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
   }
   std::array<Stream, 2> streams = {stream, stream};
   if (overlaps) {
-    if (Status s = transport_.branch(stream, false, &streams[1]); !s.ok()) return s;
+    if (Status s = transport_->branch(stream, false, &streams[1]); !s.ok()) return s;
   }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Stream on = streams[i % 2];
     const int needed = overlaps ? static_cast<int>(i) : 1;
     if (needed > 0) {
-      if (Status s = transport_.wait(needed, on); !s.ok()) return s;
+      if (Status s = transport_->wait(needed, on); !s.ok()) return s;
     }
     const Step& step = steps_[i];
     const bool is_own = overlaps && i == 0;
@@ -469,11 +521,11 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
     float* const c = operands.c + step.first_row * problem_.ldc;
     const Access accesses[] = {access(step.plan, Operand::kA, a),
                                access(step.plan, Operand::kC, c)};
-    if (Status s = transport_.begin_step("multiply rows", accesses); !s.ok()) return s;
+    if (Status s = transport_->begin_step("multiply rows", accesses); !s.ok()) return s;
     Status s = step.plan.launch({a, operands.b, c, workspace(i % 2), multiply_bytes_}, on);
     if (!s.ok()) return s;
   }
-  return overlaps ? transport_.join(streams[1], stream) : Status();
+  return overlaps ? transport_->join(streams[1], stream) : Status();
 }
 
 // Others' rows begin first: their sums are sent while own rows, which need no exchange, are
@@ -481,17 +533,17 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
 // rows.
 Status DistributedSgemm::branch_for_sums(bool others_first, SumStreams* streams) {
   Stream stream = streams->own, side = nullptr;
-  if (Status s = transport_.branch(stream, others_first, &side); !s.ok()) return s;
+  if (Status s = transport_->branch(stream, others_first, &side); !s.ok()) return s;
   *streams = others_first ? SumStreams{stream, side} : SumStreams{side, stream};
-  return others_first ? transport_.join(side, stream) : Status();
+  return others_first ? transport_->join(side, stream) : Status();
 }
 
 Status DistributedSgemm::join_for_sums(const SumStreams& streams, Stream stream) {
-  return transport_.join(streams.own == stream ? streams.others : streams.own, stream);
+  return transport_->join(streams.own == stream ? streams.others : streams.own, stream);
 }
 
 Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream stream) {
-  const int size = transport_.size(), rank = transport_.rank();
+  const int size = transport_->size(), rank = transport_->rank();
   const std::int64_t n = problem_.shape.n;
   const std::int64_t own_rows = rows_of(rank);
   auto* const received = reinterpret_cast<float*>(memory_->data());
@@ -508,7 +560,7 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
     const std::int64_t skipped = step.first_row * (problem_.op_a == Op::kN ? problem_.lda : 1);
     float* const c = partial + step.first_row * n;
     const Access accesses[] = {access(step.plan, Operand::kC, c)};
-    if (Status s = transport_.begin_step("multiply partial sums", accesses); !s.ok()) return s;
+    if (Status s = transport_->begin_step("multiply partial sums", accesses); !s.ok()) return s;
     return step.plan.launch(
         {operands.a + skipped, operands.b, c, workspace(is_own ? 0 : 1), multiply_bytes_},
         is_own ? streams.own : streams.others);
@@ -530,18 +582,18 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
   for (int i = 1; i <= exchanges; ++i) {
     const auto step = static_cast<std::size_t>(i - 1);
     if (Status s = multiply(step); !s.ok()) return s;
-    if (Status s = transport_.fork(streams.others); !s.ok()) return s;
+    if (Status s = transport_->fork(streams.others); !s.ok()) return s;
     if (Status s = exchange(i, overlaps ? i : 0, routes); !s.ok()) return s;
   }
   if (overlaps) {
     if (Status s = multiply(steps_.size() - 1); !s.ok()) return s;
     if (Status s = join_for_sums(streams, stream); !s.ok()) return s;
   }
-  if (Status s = transport_.wait(exchanges, stream); !s.ok()) return s;
+  if (Status s = transport_->wait(exchanges, stream); !s.ok()) return s;
   const float* const own = partial + first_row(rank) * n;
   const Access accesses[] = {{own, bytes_of(own_rows * n)},
                              {received, bytes_of((size - 1) * own_rows * n)}};
-  if (Status s = transport_.begin_step("add partial sums", accesses); !s.ok()) return s;
+  if (Status s = transport_->begin_step("add partial sums", accesses); !s.ok()) return s;
   return enqueue_sum({own, received, rank, size, own_rows, n, problem_.alpha, problem_.beta,
                       operands.c, problem_.ldc},
                      stream);

@@ -31,4 +31,18 @@ struct LaunchConfig {
   unsigned block_threads() const { return threads_x * threads_y * threads_z; }
 };
 
+// While one lives, launch() of this thread loads the kernel and does not run it.
+class OnlyLoad {
+ public:
+  OnlyLoad() { is_active_ = true; }
+  ~OnlyLoad() { is_active_ = false; }
+  OnlyLoad(const OnlyLoad&) = delete;
+  OnlyLoad& operator=(const OnlyLoad&) = delete;
+
+  static bool is_active() { return is_active_; }
+
+ private:
+  static inline thread_local bool is_active_ = false;
+};
+
 }  // namespace tilegate::device

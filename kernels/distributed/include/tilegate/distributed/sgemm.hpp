@@ -67,9 +67,9 @@ std::string to_string(const DistributedProblem& problem);
 // A problem on one rank, ready to be launched as often as wanted. The transport outlives it.
 class DistributedSgemm {
  public:
-  // Collective: fails on all ranks if one of them passes another problem. Prepares the device, and
-  // allocates the memory that launches need. A plan for a device that is not the current one
-  // allocates nothing, and cannot be launched.
+  // Collective: fails on all ranks if one of them passes another problem. Prepares the device,
+  // loads the kernels and allocates the memory that launches need. A plan for a device that is not
+  // the current one allocates nothing, and cannot be launched.
   DistributedSgemm(Transport& transport, DistributedProblem problem,
                    const Device& device = device::current());
 
@@ -124,6 +124,7 @@ class DistributedSgemm {
   // Sets schedule and expected seconds; returns whether it overlaps.
   bool take_faster(double overlapped, double in_turn);
 
+  Status load_kernels();
   Status enqueue(const Operands& operands, Stream stream);
   Status enqueue_column_parallel(const Operands& operands, Stream stream);
   Status enqueue_row_parallel(const Operands& operands, Stream stream);
@@ -165,7 +166,7 @@ class DistributedSgemm {
   }
   bool is_column_parallel() const { return problem_.form == Form::kColumnParallel; }
 
-  Transport& transport_;
+  Transport* transport_;
   DistributedProblem problem_;
   Status status_;
   Schedule schedule_ = Schedule::kInTurn;

@@ -19,6 +19,10 @@ inline Status to_status(cudaError_t error, const char* what) {
 template <typename... Parameters, typename... Args>
 Status launch(const LaunchConfig& config, Stream stream, void (*kernel)(Parameters...),
               Args&&... args) {
+  if (OnlyLoad::is_active()) {
+    cudaFuncAttributes attributes{};
+    return to_status(cudaFuncGetAttributes(&attributes, kernel), config.kernel);
+  }
   cudaLaunchConfig_t cuda{};
   cuda.gridDim = dim3(static_cast<unsigned>(config.blocks), config.blocks_y, config.blocks_z);
   cuda.blockDim = dim3(config.threads_x, config.threads_y, config.threads_z);
