@@ -5,6 +5,7 @@ slow-down of 5 % that was planted in Warptile while it was recorded."""
 
 import json
 import re
+import textwrap
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -87,6 +88,22 @@ def test_one_verdict_on_two_models_and_a_third_that_is_missing(merged, folder):
     # The merged verdict is reported on like any other.
     assert main(["report", "f.json", "--markdown", "again.md"]) == 0
     assert (folder / "again.md").read_text() == text
+
+
+def test_the_committed_example_is_what_its_parts_merge_to(tmp_path, monkeypatch, capsys):
+    committed = json.loads((REPOSITORY / "bench/verdicts/slower-warptile.json").read_text())
+    monkeypatch.chdir(tmp_path)
+    paths = [model["path"] for model in committed["models"]]
+    for model in committed["models"]:
+        write(tmp_path / model["path"], model["verdict"])
+    assert main(["report", "--merge", *paths, "--json", "merged.json"]) == 1
+    assert json.loads((tmp_path / "merged.json").read_text()) == committed
+    shown = textwrap.indent(capsys.readouterr().out, "    ")
+    assert shown in (REPOSITORY / "ci/REFERENCE.md").read_text()
+    for model in committed["models"]:
+        slower = {r["name"] for r in model["verdict"]["rows"] if r["verdict"] == "regressed"}
+        assert len(slower) == 9
+        assert {name.partition("/")[0] for name in slower} == {"Warptile"}
 
 
 def test_models_that_pass_pass_together(merged, folder):
