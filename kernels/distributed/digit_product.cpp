@@ -47,6 +47,11 @@ void DistributedSgemm::plan_digits(const Device& device) {
   // The requirements of Int8x3's wgmma GEMM.
   if (!by_columns) status_ = check_device({.compute_capability = 90, .no_later = true}, device);
   if (!status_.ok()) return;
+  if (!by_columns && k >= kMostTerms) {
+    status_ = Status::unsupported("same_bits: exact sums of split operands take K below " +
+                                  std::to_string(kMostTerms));
+    return;
+  }
   const Shape shard = problem_.shard(rank);
   auto digits = std::make_shared<Digits>();
   Digits& d = *digits;
@@ -444,7 +449,12 @@ Status DistributedSgemm::finish(const Operands& operands, Stream stream) {
   if (Status s = transport_->synchronize(stream); !s.ok()) return s;
   std::int32_t decision = 0;
   Status status = device::copy_to_host(&decision, memory_->data(), sizeof(decision));
-  if (!status.ok() || decision != kInFp32) return status;
+  if (!status.ok()) {
+    transport_->abort("rank " + std::to_string(transport_->rank()) +
+                      " failed to read the decision: " + status.message());
+    return status;
+  }
+  if (decision != kInFp32) return {};
   if (in_fp32_->memory_ == nullptr) {
     status = transport_->allocate(in_fp32_->memory_bytes_, &in_fp32_->memory_);
     if (!status.ok()) return status;

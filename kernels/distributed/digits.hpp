@@ -80,6 +80,7 @@ struct MultiplySumsArgs {
   std::int32_t* decision = nullptr;  // read only
   std::int64_t* sums = nullptr;      // m × n, dense
 };
+constexpr std::int64_t kMostTerms = std::int64_t{1} << 25;  // K of all ranks; each is below 2^38
 Status prepare_multiply_sums();
 Status enqueue_multiply_sums(const MultiplySumsArgs& args, const Device& device, Stream stream);
 

@@ -72,8 +72,7 @@ Status enqueue_pack(const PackArgs& args, Stream stream) {
 }
 
 Status enqueue_sum(const SumArgs& args, Stream stream) {
-  const bool vectors = args.n % 4 == 0 && args.ldc % 4 == 0 &&
-                       reinterpret_cast<std::uintptr_t>(args.c) % sizeof(float4) == 0;
+  const bool vectors = args.n % 4 == 0 && args.ldc % 4 == 0 && args.c_is_aligned;
   const std::int64_t elements = args.rows * args.n;
   return vectors ? enqueue("add partial sums", elements / 4, sum<float4>, args, stream)
                  : enqueue("add partial sums", elements, sum<float>, args, stream);

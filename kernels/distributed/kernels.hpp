@@ -28,6 +28,7 @@ struct SumArgs {
   float alpha = 1.0F, beta = 0.0F;
   float* c = nullptr;
   std::int64_t ldc = 0;
+  bool c_is_aligned = false;  // to 16 bytes
 };
 Status enqueue_sum(const SumArgs& args, Stream stream);
 

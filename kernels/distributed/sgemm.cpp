@@ -172,19 +172,7 @@ DistributedSgemm::DistributedSgemm(Deferred /*deferred*/, Transport& transport,
                                    DistributedProblem problem, const Device& device)
     : transport_(&transport), problem_(std::move(problem)) {
   status_ = check();
-  if (status_.ok()) plan(device);
-  // A plan for another device than the current one can only be inspected.
-  const bool is_current = device.ordinal == device::current().ordinal;
-  if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
-  if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_multiply_sums();
-  if (status_.ok() && is_current) status_ = load_kernels();
-  const Schedule own = schedule_;
-  if (Status agreed = agree(); status_.ok()) status_ = std::move(agreed);
-  if (status_.ok() && schedule_ != own) {  // another one is faster for the first rank
-    problem_.schedule = schedule_;
-    plan(device);
-    if (status_.ok() && is_current) status_ = load_kernels();
-  }
+  if (!plan_with_others(device)) plan_with_others(device);
   if (!status_.ok() || digits_ == nullptr) return;  // the same on all ranks
   DistributedProblem in_fp32 = problem_;
   in_fp32.math = Math::fp32;
@@ -195,6 +183,23 @@ DistributedSgemm::DistributedSgemm(Deferred /*deferred*/, Transport& transport,
     if (in_fp32_->ok()) break;
   }
   status_ = in_fp32_->status();
+}
+
+// Plans, and compares with the other ranks. False if the ranks have planned different schedules:
+// then all take that of the first rank from now on.
+bool DistributedSgemm::plan_with_others(const Device& device) {
+  if (status_.ok()) plan(device);
+  // A plan for another device than the current one can only be inspected.
+  const bool is_current = device.ordinal == device::current().ordinal;
+  if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
+  if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_multiply_sums();
+  if (status_.ok() && is_current) status_ = load_kernels();
+  std::vector<Card> cards;
+  if (Status agreed = agree(is_current, &cards); status_.ok()) status_ = std::move(agreed);
+  const auto is_first = [&](const Card& card) { return card.choice == cards.front().choice; };
+  if (!status_.ok() || std::ranges::all_of(cards, is_first)) return true;
+  problem_.schedule = static_cast<Schedule>(cards.front().choice);
+  return false;
 }
 
 int DistributedSgemm::neighbour(int distance) const {
@@ -222,35 +227,38 @@ Status DistributedSgemm::check() const {
         "the number of ranks; make it column-parallel, or take Math::fp32_split");
   }
   // Leading dimensions, offsets, extents past the address space.
-  const Shape shard = problem_.shard(transport_->rank());
-  const Problem stored{.shape = {by_columns ? rows_of(transport_->rank()) : m, shard.n, shard.k},
-                       .op_a = problem_.op_a,
-                       .op_b = problem_.op_b,
-                       .lda = problem_.lda,
-                       .ldb = problem_.ldb,
-                       .ldc = problem_.ldc,
-                       .offset_bytes = problem_.offset_bytes};
-  return stored.check();
+  if (Status s = stored(Operand::kA).check(); !s.ok()) return s;
+  return stored(Operand::kC).check();
 }
 
-// Fails on every rank if one rank has failed or passes another problem. Takes the schedule of the
-// first rank, because which one is faster depends on shards and their storage.
-Status DistributedSgemm::agree() {
-  const std::string mine = to_string(problem_);
+// A problem with this rank's shard of an operand. A and C may differ in their rows.
+Problem DistributedSgemm::stored(Operand operand) const {
+  const Shape shard = problem_.shard(transport_->rank());
+  const bool is_c = operand == Operand::kC;
+  const bool has_all_rows = is_c == is_column_parallel();
+  return {.shape = {has_all_rows ? shard.m : rows_of(transport_->rank()), shard.n, shard.k},
+          .op_a = is_c ? Op::kN : problem_.op_a,
+          .op_b = problem_.op_b,
+          .lda = is_c ? shard.k : problem_.lda,
+          .ldb = problem_.ldb,
+          .ldc = problem_.ldc,
+          .offset_bytes = problem_.offset_bytes};
+}
+
+// Fails on every rank if one rank has failed or passes another problem.
+Status DistributedSgemm::agree(bool is_current, std::vector<Card>* cards) {
+  const std::string mine =
+      to_string(problem_) + (is_current ? "" : ", for a device that is not current");
   Card card = Card::of(status_.ok() ? mine : "fails: " + status_.message());
   card.choice = static_cast<char>(schedule_);
-  std::vector<Card> cards;
-  if (Status s = transport_->agree(card, cards); !s.ok()) return s;
+  if (Status s = transport_->agree(card, *cards); !s.ok()) return s;
   std::string others;
   for (int rank = 0; rank < transport_->size(); ++rank) {
-    const Card& other = cards[static_cast<std::size_t>(rank)];
+    const Card& other = (*cards)[static_cast<std::size_t>(rank)];
     if (other.hash == card.hash) continue;
     others += "rank " + std::to_string(rank) + " plans " + other.text.data() + "; ";
   }
-  if (others.empty()) {
-    schedule_ = static_cast<Schedule>(cards.front().choice);
-    return {};
-  }
+  if (others.empty()) return {};
   return Status::invalid_argument(
       "problem", others + "rank " + std::to_string(transport_->rank()) + " plans " + mine);
 }
@@ -447,17 +455,13 @@ Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
     return steps_.front().plan.launch(
         {operands.a, operands.b, operands.c, memory_->data(), multiply_bytes_}, stream);
   }
-  const Shape shard = problem_.shard(transport_->rank());
-  const std::int64_t own_rows = rows_of(transport_->rank());
-  const std::int64_t rows_of_a = is_column_parallel() ? own_rows : shard.m;
-  const std::int64_t rows_of_c = is_column_parallel() ? shard.m : own_rows;
-  for (const auto& [name, data, elements] :
-       {std::tuple{"a", operands.a, rows_of_a * shard.k},
-        std::tuple{"b", operands.b, shard.k * shard.n},
-        std::tuple{"c", static_cast<const float*>(operands.c), rows_of_c * shard.n}}) {
-    if (elements > 0 && data == nullptr) {
-      return Status::invalid_argument(name, std::string(name) + " is a null pointer");
-    }
+  for (const auto& [operand, data] :
+       {std::pair{Operand::kA, operands.a}, std::pair{Operand::kB, operands.b},
+        std::pair{Operand::kC, static_cast<const float*>(operands.c)}}) {
+    const Problem problem = stored(operand);
+    const auto [rows, cols] = problem.extent(operand);
+    if (rows == 0 || cols == 0) continue;
+    if (Status s = check_pointer(problem, operand, data); !s.ok()) return s;
   }
   if (digits_ != nullptr) return enqueue_digits(operands, stream);
   return is_column_parallel() ? enqueue_column_parallel(operands, stream)
@@ -595,7 +599,7 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
                              {received, bytes_of((size - 1) * own_rows * n)}};
   if (Status s = transport_->begin_step("add partial sums", accesses); !s.ok()) return s;
   return enqueue_sum({own, received, rank, size, own_rows, n, problem_.alpha, problem_.beta,
-                      operands.c, problem_.ldc},
+                      operands.c, problem_.ldc, problem_.offset_bytes[2] % 16 == 0},
                      stream);
 }
 

@@ -225,7 +225,8 @@ TEST_F(LaunchErrors, AreValuesOnAllRanks) {
   };
   const std::vector<Wrong> all = {{[](Operands& o) { o.a = nullptr; }, "a", "a is a null pointer"},
                                   {[](Operands& o) { o.b = nullptr; }, "b", "b is a null pointer"},
-                                  {[](Operands& o) { o.c = nullptr; }, "c", "c is a null pointer"}};
+                                  {[](Operands& o) { o.c = nullptr; }, "c", "c is a null pointer"},
+                                  {[](Operands& o) { ++o.c; }, "c", "c is not "}};
   for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {
     for (const Wrong& wrong : all) {
       const std::vector<Status> statuses = launch_with(form, wrong.change);

@@ -11,7 +11,8 @@
 namespace tilegate::distributed {
 namespace {
 
-// Replays a captured launch three times; returns the first error.
+// Replays a captured launch three times, at first with other elements of A; returns the first
+// error.
 Status replay_on(Transport& transport, const DistributedProblem& shared, Whole& whole) {
   Rank rank = Rank::make(shared, whole.problem, transport.rank());
   Status status = rank.c.copy_from(whole.c);
@@ -28,7 +29,15 @@ Status replay_on(Transport& transport, const DistributedProblem& shared, Whole& 
   status = sgemm.launch(rank.operands(), stream);
   cudaError_t error = cudaStreamEndCapture(stream, &graph);
   if (error == cudaSuccess) error = cudaGraphInstantiate(&replayed, graph, 0);
-  for (int i = 0; i < 3 && error == cudaSuccess; ++i) error = cudaGraphLaunch(replayed, stream);
+  const device::Buffer right(rank.a.bytes());
+  cudaMemcpyAsync(right.data(), rank.a.data(), right.size(), cudaMemcpyDefault, stream);
+  for (int i = 0; i < 3 && error == cudaSuccess; ++i) {
+    cudaMemsetAsync(rank.a.data(), i, right.size(), stream);
+    if (i == 2) {
+      cudaMemcpyAsync(rank.a.data(), right.data(), right.size(), cudaMemcpyDefault, stream);
+    }
+    error = cudaGraphLaunch(replayed, stream);
+  }
   if (status.ok() && error != cudaSuccess) status = Status::device_error(cudaGetErrorString(error));
   if (status.ok()) status = transport.synchronize(stream);
   if (status.ok()) status = rank.c.copy_to(whole.c);

@@ -373,6 +373,47 @@ TEST_P(Nccl, ARankWithoutRoomFailsOnAll) {
   });
 }
 
+// The first rank destroys its memory before the next plan, the second one after it.
+TEST_P(Nccl, AllocatesWhereOnlyOneRankHasDestroyedMemory) {
+  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    std::unique_ptr<Memory> old, fresh;
+    for (int plan = 0; plan < 3; ++plan) {
+      if (transport.rank() == 0) fresh.reset();
+      std::swap(old, fresh);
+      const Status status = transport.allocate(4, &fresh);
+      ASSERT_TRUE(status.ok()) << status.message();
+      const int other = 1 - transport.rank();
+      const std::vector<char> sent(4, static_cast<char>(10 * plan + transport.rank()));
+      const Incoming in[] = {{.rank = other, .bytes = 4}};
+      const Outgoing out[] = {{.rank = other, .data = sent.data(), .bytes = 4}};
+      ASSERT_TRUE(transport.exchange(1, *fresh, out, in).ok());
+      EXPECT_EQ(static_cast<char>(*fresh->data()), static_cast<char>(10 * plan + other));
+    }
+  });
+}
+
+// A rank sends when the receiver is ready, and continues when data have arrived, in each launch.
+TEST_P(Nccl, EachLaunchWaitsForItsOwnExchange) {
+  if (!GetParam()) return;
+  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    std::unique_ptr<Memory> memory;
+    ASSERT_TRUE(transport.allocate(4, &memory).ok());
+    const int other = 1 - transport.rank();
+    const Incoming in[] = {{.rank = other, .bytes = 4}};
+    for (int launch = 0; launch < 6; ++launch) {
+      const std::vector<char> sent(4, static_cast<char>(launch + 1));
+      const Outgoing out[] = {{.rank = other, .data = sent.data(), .bytes = 4}};
+      const auto received = [&] { return static_cast<int>(*memory->data()); };
+      if (launch % 2 == transport.rank()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_EQ(received(), launch) << "before the exchange of this launch";
+      }
+      ASSERT_TRUE(transport.exchange(1, *memory, out, in).ok());
+      EXPECT_EQ(received(), launch + 1);
+    }
+  });
+}
+
 TEST_P(Nccl, ARankThatDoesNotConnectIsNamed) {
   world_.size = 2;
   ncclComm comm{&world_, 0};

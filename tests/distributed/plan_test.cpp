@@ -350,6 +350,16 @@ TEST(DistributedPlan, SameBitsTakesKernelsThatAddInOrder) {
   EXPECT_TRUE(std::ranges::none_of(same.configurations, has_parts));
 }
 
+TEST(DistributedPlan, ExactSumsFitIn64Bits) {
+  for (const std::int64_t k : {kMostTerms - 1, kMostTerms}) {
+    DistributedProblem problem = DistributedProblem::even(Form::kRowParallel, {2, 2, k}, 2, 0);
+    problem.math = Math::fp32_split;
+    problem.same_bits = true;
+    const Status status = plan_on(2, problem).front().status;
+    EXPECT_EQ(status.ok(), k < kMostTerms) << status.message();
+  }
+}
+
 TEST(DistributedPlan, WrongProblemsSayWhichArgument) {
   struct Wrong {
     std::function<void(DistributedProblem&)> change;
@@ -446,11 +456,12 @@ TEST(DistributedPlan, RanksThatDifferAreNamed) {
     EXPECT_FALSE(planned.status.ok());
   }
   EXPECT_EQ(plans([](DistributedProblem& p) { p.beta = 2.0F; })[2].status.message(),
-            "rank 1 plans row-parallel 8x8x8/beta2, rows 2+3+3, K 2+3+3; rank 2 plans "
-            "row-parallel 8x8x8, rows 2+3+3, K 2+3+3");
+            "rank 1 plans row-parallel 8x8x8/beta2, rows 2+3+3, K 2+3+3, for a device that is not "
+            "current; rank 2 plans row-parallel 8x8x8, rows 2+3+3, K 2+3+3, for a device that is "
+            "not current");
   EXPECT_EQ(plans([](DistributedProblem& p) { p.ldb = 7; })[0].status.message(),
             "rank 1 plans fails: ldb = 7 is shorter than a row of 8 elements; rank 0 plans "
-            "row-parallel 8x8x8, rows 2+3+3, K 2+3+3");
+            "row-parallel 8x8x8, rows 2+3+3, K 2+3+3, for a device that is not current");
   const std::function<void(DistributedProblem&)> differences[] = {
       [](DistributedProblem& p) { p.alpha = 2.0F; },
       [](DistributedProblem& p) { p.math = Math::fp32_split; },

@@ -109,6 +109,7 @@ class Shard {
   float* data() const { return reinterpret_cast<float*>(buffer_.data() + offset_); }
   std::int64_t ld() const { return ld_; }
   std::int64_t offset() const { return offset_; }
+  std::size_t bytes() const { return image_.size() * sizeof(float); }
 
   Status copy_from(const std::vector<float>& whole) {
     for_each([&](float& element, std::size_t at) { element = whole[at]; });
@@ -145,7 +146,6 @@ class Shard {
   float& at(std::int64_t row, std::int64_t col) {
     return image_[static_cast<std::size_t>(row * ld_ + col)];
   }
-  std::size_t bytes() const { return image_.size() * sizeof(float); }
 
   bool is_transposed_;
   std::int64_t first_row_, first_col_, rows_, cols_, whole_ld_;

@@ -104,8 +104,7 @@ class NcclTransport : public Transport {
     peers_.resize(complete_.size());
     cards_ = device::Buffer(static_cast<std::size_t>(size_ + 1) * sizeof(Card));
     if (error != cudaSuccess) return to_status(error, "streams and events of the transport");
-    copies_ = size_ > 1 && driver_.find();
-    return share((num_flags() + 1) * sizeof(std::uint32_t), &flags_);
+    return share((num_flags() + 1) * sizeof(std::uint32_t), size_ > 1 && driver_.find(), &flags_);
   }
 
   int rank() const override { return rank_; }
@@ -124,7 +123,7 @@ class NcclTransport : public Transport {
     if (error == cudaSuccess) {
       error = cudaMemcpyAsync(sent, &mine, sizeof(Card), cudaMemcpyHostToDevice, stream_);
     }
-    if (error != cudaSuccess) return to_status(error, "card of the rank");
+    if (error != cudaSuccess) return fail_with(error, "card of the rank");
     ncclGroupStart();
     for (int i = 0; i < size_; ++i) {
       if (i == rank_) continue;
@@ -138,7 +137,8 @@ class NcclTransport : public Transport {
     // that waits for no other rank.
     error = cudaMemcpyAsync(all.data(), cards_.data(), bytes, cudaMemcpyDeviceToHost, release_);
     all[static_cast<std::size_t>(rank_)] = mine;
-    if (trouble.empty()) return to_status(error, "cards of the ranks");
+    if (trouble.empty() && error == cudaSuccess) return {};
+    if (trouble.empty()) return fail_with(error, "cards of the ranks");
     std::string missing;
     for (int i = 0; error == cudaSuccess && i < size_; ++i) {
       if (all[static_cast<std::size_t>(i)].text[0] != kNotArrived) continue;
@@ -148,10 +148,11 @@ class NcclTransport : public Transport {
   }
 
   Status allocate(std::size_t bytes, std::unique_ptr<Memory>* memory) override {
+    if (Status s = free_retired(); !s.ok()) return s;
     std::unique_ptr<PeerMemory> shared;
-    Status status = share(bytes, &shared);
-    *memory = std::move(shared);
-    return status;
+    if (Status s = share(bytes, has_flags(), &shared); !s.ok()) return s;
+    *memory = std::make_unique<LentMemory>(std::move(shared), retired_);
+    return {};
   }
 
   Status fork(Stream stream) override { return order(forked_, stream, stream_, "fork"); }
@@ -166,13 +167,16 @@ class NcclTransport : public Transport {
     for (const Outgoing& message : out) {
       if (std::ranges::count(peers, message.rank) == 0) peers.push_back(message.rank);
     }
+    Status status;
     if (!peers.empty()) {
-      const auto& own = static_cast<const PeerMemory&>(memory);
-      Status s = copies_ ? copy(number, own, out, in) : send_and_receive(own, out, in);
-      if (!s.ok()) return s;
+      const PeerMemory& own = static_cast<const LentMemory&>(memory).memory();
+      status = own.is_reached() ? copy(number, own, out, in) : send_and_receive(own, out, in);
     }
+    if (comm_ == nullptr) return status;
+    // After an error, too: what was enqueued before it waits, and is to be released.
     begun_ = number;
-    return to_status(cudaEventRecord(complete_[index], stream_), "exchange");
+    const cudaError_t error = cudaEventRecord(complete_[index], stream_);
+    return status.ok() ? to_status(error, "exchange") : status;
   }
 
   Status wait(int number, Stream stream) override {
@@ -199,7 +203,8 @@ class NcclTransport : public Transport {
     const std::string trouble = wait_for(stream);
     if (trouble.empty()) {
       std::uint32_t number = 0;
-      if (Status s = failed_rank(&number); !s.ok() || number == 0) return s;
+      if (Status s = failed_rank(&number); !s.ok()) return fail(s.message());
+      if (number == 0) return {};
       return fail(name_of(static_cast<int>(number) - 1) + " has failed");
     }
     const std::string reason = first_incomplete() + trouble;
@@ -210,6 +215,42 @@ class NcclTransport : public Transport {
   void abort(std::string_view reason) override { static_cast<void>(fail(std::string(reason))); }
 
  private:
+  // The memory of a plan, which survives the plan: see free_retired.
+  class LentMemory : public Memory {
+   public:
+    using Retired = std::vector<std::unique_ptr<PeerMemory>>;
+    LentMemory(std::unique_ptr<PeerMemory> memory, Retired& retired)
+        : memory_(std::move(memory)), retired_(retired) {}
+    ~LentMemory() override { retired_.push_back(std::move(memory_)); }
+    LentMemory(const LentMemory&) = delete;
+    LentMemory& operator=(const LentMemory&) = delete;
+
+    std::byte* data() const override { return memory_->data(); }
+    const PeerMemory& memory() const { return *memory_; }
+
+   private:
+    std::unique_ptr<PeerMemory> memory_;
+    Retired& retired_;
+  };
+
+  // Collective: frees the memory of destroyed plans. cudaFree may wait for the devices of all ranks
+  // of the process, and so for exchanges: here every rank has enqueued its part of them. Memory
+  // that another process has opened is closed there first.
+  Status free_retired() {
+    std::vector<Card> cards;
+    const auto vote = [&] { return agree(Card::of(retired_.empty() ? "" : "retired"), cards); };
+    if (Status s = vote(); !s.ok()) return s;
+    const auto has_some = [](const Card& card) { return card.text[0] != '\0'; };
+    if (std::ranges::none_of(cards, has_some)) return {};
+    for (const std::unique_ptr<PeerMemory>& memory : retired_) memory->close_others();
+    Status status = vote();
+    retired_.clear();
+    return status;
+  }
+
+  // Whether the ranks have flags in each other's memory.
+  bool has_flags() const { return flags_ != nullptr && flags_->is_reached(); }
+
   Status failed() const { return Status::device_error(failure_); }
 
   // Later failures do not replace the first one.
@@ -222,10 +263,14 @@ class NcclTransport : public Transport {
     return failed();
   }
 
+  Status fail_with(cudaError_t error, const char* what) {
+    return fail(to_status(error, what).message());
+  }
+
   // Before the exchanges of this rank are released, which then send anything: the number of this
   // rank, behind the flags of the others.
   void tell_others() {
-    if (flags_ == nullptr || !copies_) return;
+    if (!has_flags()) return;
     for (int i = 0; i < size_; ++i) {
       if (i == rank_) continue;
       driver_.write(release_, address_of(flags_->of(i), num_flags()),
@@ -236,7 +281,7 @@ class NcclTransport : public Transport {
   // The rank that has told of its failure; 0: none, else its number plus 1.
   Status failed_rank(std::uint32_t* number) const {
     *number = 0;
-    if (!copies_) return {};
+    if (!has_flags()) return {};
     const std::byte* const at = flags_->data() + num_flags() * sizeof(*number);
     return to_status(cudaMemcpyAsync(number, at, sizeof(*number), cudaMemcpyDeviceToHost, release_),
                      "failures of other ranks");
@@ -256,7 +301,7 @@ class NcclTransport : public Transport {
   // `is_waiting` is false. Not by a copy: it could be queued behind one that waits.
   template <typename IsWaiting>
   void release(IsWaiting is_waiting) {
-    if (flags_ == nullptr || !copies_) return;
+    if (!has_flags()) return;
     const Clock::time_point last = Clock::now() + timeout_;
     while (is_waiting() && Clock::now() < last) {
       for (std::size_t i = 0; i < num_flags(); ++i) {
@@ -278,11 +323,11 @@ class NcclTransport : public Transport {
     return to_status(error, what);
   }
 
-  Status share(std::size_t bytes, std::unique_ptr<PeerMemory>* memory) {
+  Status share(std::size_t bytes, bool can_copy, std::unique_ptr<PeerMemory>* memory) {
     const auto agree_on = [this](const Card& mine, std::vector<Card>& all) {
       return agree(mine, all);
     };
-    return PeerMemory::share(bytes, rank_, agree_on, &copies_, memory);
+    return PeerMemory::share(bytes, rank_, agree_on, can_copy, memory);
   }
 
   Status send_and_receive(const PeerMemory& memory, std::span<const Outgoing> out,
@@ -335,7 +380,8 @@ class NcclTransport : public Transport {
     const Clock::time_point end = Clock::now() + timeout_;
     while (result == ncclInProgress && Clock::now() < end) {
       std::this_thread::sleep_for(kPollInterval);
-      if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
+      const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
+      if (asked != ncclSuccess) result = asked;
     }
     if (result == ncclSuccess) return {};
     return fail(std::string(what) + ": " +
@@ -394,10 +440,10 @@ class NcclTransport : public Transport {
   cudaStream_t release_ = nullptr;                 // waits for no other rank
   cudaEvent_t forked_ = nullptr, branched_ = nullptr, joined_ = nullptr;
   Driver driver_;
-  bool copies_ = false;                  // by copy engines, not by NCCL
   std::unique_ptr<PeerMemory> flags_;    // of both kinds, per exchange and other rank
   std::vector<cudaEvent_t> complete_;    // per exchange
   std::vector<std::vector<int>> peers_;  // per exchange: the other ranks
+  LentMemory::Retired retired_;          // memory of destroyed plans
   device::Buffer cards_;                 // the cards of all ranks, then this rank's
   std::string failure_;
 };

@@ -1,6 +1,7 @@
 // PeerMemory: a rank finds another one's memory in its own process, or opens it by CUDA IPC.
 #include "peer_memory.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -106,21 +107,22 @@ std::shared_ptr<std::byte> reach(const Offer& offer) {
 
 }  // namespace
 
-Status PeerMemory::share(std::size_t bytes, int rank, const Agree& agree, bool* reaches,
+Status PeerMemory::share(std::size_t bytes, int rank, const Agree& agree, bool can_copy,
                          std::unique_ptr<PeerMemory>* memory) {
   auto made = std::make_unique<PeerMemory>();
-  Offer mine{.reaches = *reaches,
+  Offer mine{.reaches = can_copy,
              .host = host_id(),
              .key = random_key(),
              .device = device::current().ordinal};
   Card card;
   try {
-    made->own_ = std::make_shared<device::Buffer>((bytes / kBlock + 1) * kBlock);
+    made->own_ = std::make_shared<device::Buffer>(
+        std::max<std::size_t>(1, (bytes + kBlock - 1) / kBlock) * kBlock);
     registry().add(mine.key, made->own_);
     const bool is_written =
         cudaMemset(made->data(), 0, bytes) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
     mine.has_ipc = cudaIpcGetMemHandle(&mine.ipc, made->data()) == cudaSuccess;
-    static_cast<void>(cudaGetLastError());
+    if (!mine.has_ipc) static_cast<void>(cudaGetLastError());
     card = is_written ? card_of(mine) : Card::of("fails: cannot write to its memory");
   } catch (const std::bad_alloc&) {
     card = Card::of("fails: no room for " + std::to_string(bytes) + " bytes");
@@ -135,14 +137,14 @@ Status PeerMemory::share(std::size_t bytes, int rank, const Agree& agree, bool* 
   made->others_.resize(cards.size());
   for (std::size_t i = 0; i < cards.size(); ++i) {
     const Offer offer = from_card<Offer>(cards[i]);
-    if (!offer.reaches) *reaches = false;
-    if (static_cast<int>(i) == rank || !*reaches) continue;
+    if (!offer.reaches) mine.reaches = false;
+    if (static_cast<int>(i) == rank || !mine.reaches) continue;
     made->others_[i] = reach(offer);
-    if (made->others_[i] == nullptr) *reaches = false;
+    if (made->others_[i] == nullptr) mine.reaches = false;
   }
-  mine.reaches = *reaches;
   if (Status s = agree(card_of(mine), cards); !s.ok()) return s;
-  for (const Card& each : cards) *reaches = *reaches && from_card<Offer>(each).reaches;
+  made->is_reached_ =
+      std::ranges::all_of(cards, [](const Card& vote) { return from_card<Offer>(vote).reaches; });
   *memory = std::move(made);
   return {};
 }

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
+from torch.autograd.function import once_differentiable
 
 from tilegate._library import Math, check_math
 from tilegate._torch import check_operands, enqueue, product
@@ -52,6 +53,7 @@ class _AllGatherMatmul(torch.autograd.Function):  # type: ignore[misc]
         return result
 
     @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         gathered, b = ctx.saved_tensors
         of_a = _multiply_and_scatter(grads[0], b.mT, ctx.group, ctx.math)
@@ -66,6 +68,7 @@ class _MatmulReduceScatter(torch.autograd.Function):  # type: ignore[misc]
         return _multiply_and_scatter(a, b, group, math)
 
     @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         a, b = ctx.saved_tensors
         of_a, gathered = _gather_and_multiply(grads[0], b.mT, ctx.group, ctx.math)

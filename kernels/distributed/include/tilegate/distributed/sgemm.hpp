@@ -30,7 +30,8 @@ enum class Schedule : std::uint8_t {
   kInTurn,      // gather, then multiply; or multiply, then reduce-scatter
 };
 
-// All ranks pass equal values, except for the storage of their shards.
+// All ranks pass equal values, except for the storage of their shards, and for the schedule: that
+// of the first rank counts.
 struct DistributedProblem {
   Form form = Form::kColumnParallel;
   Shape shape = {};  // of the whole product
@@ -61,7 +62,7 @@ struct DistributedProblem {
   Shape shard(int rank) const;
 };
 
-// The fields that ranks compare: all except the storage of their shards.
+// The fields that ranks compare: all except the schedule and the storage of their shards.
 std::string to_string(const DistributedProblem& problem);
 
 // A problem on one rank, ready to be launched as often as wanted. The transport outlives it.
@@ -115,7 +116,9 @@ class DistributedSgemm {
                    const Device& device);
 
   Status check() const;
-  Status agree();
+  bool plan_with_others(const Device& device);
+  Problem stored(Operand operand) const;
+  Status agree(bool is_current, std::vector<Card>* cards);
   void plan(const Device& device);
   void plan_products(const Device& device);
   Step step(std::int64_t first_row, std::int64_t rows, bool is_own, const Device& device) const;
