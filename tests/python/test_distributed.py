@@ -71,6 +71,11 @@ def check_errors(group):
         matmul_reduce_scatter(a.mT, a, group=group)
     with pytest.raises(TypeError, match="float64"):
         all_gather_matmul(a.double(), a, group=group)
+    rows = whole_numbers(2, 3, seed=2).requires_grad_()
+    product = all_gather_matmul(rows, a.mT, group=group)
+    (of_rows,) = torch.autograd.grad((product * product).sum(), rows, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        of_rows.sum().backward()
 
 
 def run_rank(rank, ranks, store):

@@ -65,8 +65,9 @@ struct Card {
   static Card of(std::string_view text);
 };
 
-// After an error every call fails on every rank, until new transports are made. The messages name
-// the failing rank if it is known.
+// After an error every call of that rank fails, until new transports are made; the other ranks find
+// it in their next synchronize(), with NCCL at the latest after a timeout. The messages name the
+// failing rank if it is known.
 class Transport {
  public:
   Transport() = default;
