@@ -37,6 +37,7 @@ from tilegate_ci.report.figures import (
     rung_picture,
     rung_title,
     share,
+    short,
     tflops,
 )
 from tilegate_ci.report.templates import Markdown
@@ -189,7 +190,9 @@ def headline_block(
         size=SHARE_SIZE,
         rows=rows,
         sustained=sustained,
-        made_on=provenance(run, [row for rung in found.values() for row in rung.rows.values()]),
+        made_on=provenance(run, [row for _, row, *_ in rows if row]),
+        accuracy=accuracy,
+        short=short,
         first=first,
         picture=picture,
         others=others,
