@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,6 +20,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
+#include <sys/mman.h>
 
 #include <tilegate/distributed/nccl.hpp>
 
@@ -389,6 +391,22 @@ TEST_P(Nccl, AllocatesWhereOnlyOneRankHasDestroyedMemory) {
       ASSERT_TRUE(transport.exchange(1, *fresh, out, in).ok());
       EXPECT_EQ(static_cast<char>(*fresh->data()), static_cast<char>(10 * plan + other));
     }
+  });
+}
+
+bool is_mapped(std::byte* page) { return msync(page, 1, MS_ASYNC) == 0; }
+
+TEST_P(Nccl, FreesTheMemoryOfDestroyedPlans) {
+  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    std::set<std::byte*> all;
+    std::unique_ptr<Memory> memory;
+    for (int plan = 0; plan < 6; ++plan) {
+      memory.reset();
+      ASSERT_TRUE(transport.allocate(std::size_t{4} << 20, &memory).ok());
+      all.insert(memory->data());
+    }
+    // The last of each rank; either may have the address of an earlier one.
+    EXPECT_LE(std::ranges::count_if(all, is_mapped), 2);
   });
 }
 

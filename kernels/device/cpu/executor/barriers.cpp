@@ -1,5 +1,6 @@
 // Barriers of a block and of a warp, and the shuffles that build on them.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "executor_impl.hpp"
@@ -70,9 +71,11 @@ void Executor::block_barrier(const Site& site) {
   yield();
 }
 
-Thread* Executor::lane_of_current_warp(unsigned lane) {
-  const unsigned number = current_->number / kWarpSize * kWarpSize + lane;
-  return number < num_threads_ ? threads_[number].get() : nullptr;
+// Calls `visit` for each lane of `mask`.
+template <typename Visit>
+void Executor::for_each_lane(unsigned mask, Visit visit) {
+  const auto* const lanes = &threads_[current_->number / kWarpSize * kWarpSize];
+  for (; mask != 0; mask &= mask - 1) visit(*lanes[std::countr_zero(mask)]);
 }
 
 bool Executor::is_last_lane(unsigned mask, State state, const Site& site) {
@@ -91,21 +94,18 @@ bool Executor::is_last_lane(unsigned mask, State state, const Site& site) {
     yield();
     return false;
   }
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-    if ((mask >> lane & 1) != 0) lane_of_current_warp(lane)->state = State::kReady;
-  }
+  for_each_lane(mask, [](Thread& lane) { lane.state = State::kReady; });
   waiting &= ~mask;
   return true;
 }
 
 // Whether all lanes of `mask` wait in `state` for the same mask.
 bool Executor::do_lanes_wait(unsigned mask, State state) {
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    const Thread* other = lane_of_current_warp(lane);
-    if (other->state != state || other->warp_mask != mask) return false;
-  }
-  return true;
+  bool all_wait = true;
+  for_each_lane(mask, [&](const Thread& lane) {
+    all_wait = all_wait && lane.state == state && lane.warp_mask == mask;
+  });
+  return all_wait;
 }
 
 void Executor::warp_barrier(unsigned mask, const Site& site) {
@@ -124,13 +124,11 @@ std::uint64_t Executor::shuffle(unsigned mask, std::uint64_t bits, unsigned sour
 
 // All lanes exchange at once, because the first lane that goes on may offer its next value.
 void Executor::exchange(unsigned mask) {
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    Thread& thread = *lane_of_current_warp(lane);
-    const bool takes_part = (mask >> thread.shuffle_source & 1) != 0;
-    thread.shuffle_result =
-        takes_part ? lane_of_current_warp(thread.shuffle_source)->shuffle_bits : ~std::uint64_t{0};
-  }
+  const auto* const lanes = &threads_[current_->number / kWarpSize * kWarpSize];
+  for_each_lane(mask, [&](Thread& lane) {
+    const bool takes_part = (mask >> lane.shuffle_source & 1) != 0;
+    lane.shuffle_result = takes_part ? lanes[lane.shuffle_source]->shuffle_bits : ~std::uint64_t{0};
+  });
 }
 
 }  // namespace tilegate::simt

@@ -185,7 +185,8 @@ class Executor {
   void begin_async();
   bool advance_async();
   void end_async();
-  Thread* lane_of_current_warp(unsigned lane);
+  template <typename Visit>
+  void for_each_lane(unsigned mask, Visit visit);
   // The current thread waits for the lanes of `mask` in `state`; the last of them wakes the others.
   bool is_last_lane(unsigned mask, State state, const Site& site);
   bool do_lanes_wait(unsigned mask, State state);
