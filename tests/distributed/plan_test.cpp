@@ -344,10 +344,14 @@ TEST(DistributedPlan, SameBitsTakesKernelsThatAddInOrder) {
   };
   const Planned any = plan_on(3, problem).front();
   EXPECT_TRUE(std::ranges::any_of(any.configurations, has_parts));
-  problem.same_bits = true;
-  const Planned same = plan_on(3, problem).front();
-  ASSERT_TRUE(same.status.ok()) << same.status.message();
-  EXPECT_TRUE(std::ranges::none_of(same.configurations, has_parts));
+  DistributedProblem large =
+      DistributedProblem::even(Form::kColumnParallel, {4096, 2048, 1000}, 3, 0);
+  for (DistributedProblem* each : {&problem, &large}) {
+    each->same_bits = true;
+    const Planned same = plan_on(3, *each).front();
+    ASSERT_TRUE(same.status.ok()) << same.status.message();
+    EXPECT_TRUE(std::ranges::none_of(same.configurations, has_parts));
+  }
 }
 
 TEST(DistributedPlan, ExactSumsFitIn64Bits) {
