@@ -18,6 +18,7 @@ Status replay_on(Transport& transport, const DistributedProblem& shared, Whole& 
   Status status = rank.c.copy_from(whole.c);
   if (status.ok()) status = rank.a.copy_from(whole.a);
   if (status.ok()) status = rank.b.copy_from(whole.b);
+  const device::Buffer right(rank.a.bytes());  // before the constructor: it might wait later
   DistributedSgemm sgemm(transport, rank.problem);
   if (status.ok()) status = sgemm.status();
   if (!status.ok()) return status;
@@ -29,7 +30,6 @@ Status replay_on(Transport& transport, const DistributedProblem& shared, Whole& 
   status = sgemm.launch(rank.operands(), stream);
   cudaError_t error = cudaStreamEndCapture(stream, &graph);
   if (error == cudaSuccess) error = cudaGraphInstantiate(&replayed, graph, 0);
-  const device::Buffer right(rank.a.bytes());
   cudaMemcpyAsync(right.data(), rank.a.data(), right.size(), cudaMemcpyDefault, stream);
   for (int i = 0; i < 3 && error == cudaSuccess; ++i) {
     cudaMemsetAsync(rank.a.data(), i, right.size(), stream);

@@ -175,11 +175,12 @@ def headline_block(
     repository: Path, run: Run, rungs: Sequence[Stage], found: Mapping[str, Measured]
 ) -> str:
     sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
-    shape, rows = "x".join([str(SHARE_SIZE)] * 3), []
+    shape, rows, commits = "x".join([str(SHARE_SIZE)] * 3), [], set[str]()
     for rung in chosen(rungs, found):
         row, alone = found[rung.name].square(SHARE_SIZE), _alone(sustained, rung.name).get(shape)
         errors = [each for each in accuracy.rows if each.stage == rung.name] if accuracy else []
         rows.append((rung, row, share(row), alone, errors, len(above(errors))))
+        commits |= {short(each.commit or accuracy.commit) for each in errors if accuracy}
     others = dict(PICTURES)
     first = next(iter(others))
     picture = others.pop(first)
@@ -191,7 +192,7 @@ def headline_block(
         rows=rows,
         sustained=sustained,
         made_on=provenance(run, [row for _, row, *_ in rows if row]),
-        accuracy=accuracy,
+        accuracy=", ".join(sorted(commits)),
         short=short,
         first=first,
         picture=picture,
