@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "distributed/ranks.hpp"
-#include "verifier/oracle.hpp"
 
 namespace tilegate::distributed {
 namespace {
@@ -54,20 +53,15 @@ TEST_F(DistributedGraphs, ReplayTheSameBits) {
   for (const Form form : kForms) {
     for (const Schedule schedule : kSchedules) {
       for (const bool same_bits : {false, true}) {
-        Whole whole{.problem = Problem::dense({700, 300, 260})};
-        whole.problem.math = same_bits ? Math::fp32_split : Math::fp32;
-        for (std::vector<float>* operand : {&whole.a, &whole.b}) {
-          for (std::uint64_t i = 0; i < 700 * 300; ++i) {
-            operand->push_back(verifier::input_value(verifier::Inputs::kUniform, 1, i));
-          }
-        }
-        whole.c.resize(700 * 300);
+        Problem problem = Problem::dense({700, 300, 260});
+        problem.math = same_bits ? Math::fp32_split : Math::fp32;
+        Whole whole = random_whole(problem, verifier::Inputs::kUniform, 0);
         const Layout layout{
             .form = form, .ranks = kRanks, .schedule = schedule, .same_bits = same_bits};
         Whole launched = whole;
         const Status status = multiply(layout, launched);
         ASSERT_TRUE(status.ok()) << status.message();
-        const DistributedProblem shared = distributed(layout, whole.problem);
+        const DistributedProblem shared = distributed(layout, problem);
         Group group(kRanks, kPatience);
         for_each_rank(kRanks, [&](int rank) {
           const Status replayed = replay_on(*group.join(rank), shared, whole);

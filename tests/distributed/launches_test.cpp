@@ -1,5 +1,4 @@
 // Several launches of a plan, with nothing between them that waits.
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -12,21 +11,6 @@
 namespace tilegate::distributed {
 namespace {
 
-Whole whole_of(std::uint64_t seed, Math math) {
-  Whole whole{.problem = Problem::dense({150, 139, 331})};
-  whole.problem.math = math;
-  for (const auto& [operand, elements] :
-       {std::pair{Operand::kA, &whole.a}, std::pair{Operand::kB, &whole.b}}) {
-    elements->resize(static_cast<std::size_t>(whole.problem.span(operand)));
-    ++seed;
-    for (std::size_t i = 0; i < elements->size(); ++i) {
-      (*elements)[i] = verifier::input_value(verifier::Inputs::kIntegers, seed, i);
-    }
-  }
-  whole.c.resize(static_cast<std::size_t>(whole.problem.span(Operand::kC)));
-  return whole;
-}
-
 class DistributedLaunches : public OverRanks {};
 
 // An exchange that took data of the launch before would show.
@@ -37,20 +21,24 @@ TEST_F(DistributedLaunches, InARowHaveTheirOwnOperands) {
       for (const bool same_bits : {false, true}) {
         const Layout layout{
             .form = form, .ranks = kRanks, .schedule = schedule, .same_bits = same_bits};
-        const Math math = same_bits ? Math::fp32_split : Math::fp32;
-        std::array wholes = {whole_of(10, math), whole_of(20, math), whole_of(30, math)};
-        std::array alone = wholes;
+        Problem problem = Problem::dense({150, 139, 331});
+        problem.math = same_bits ? Math::fp32_split : Math::fp32;
+        std::vector<Whole> wholes;
+        for (const std::uint64_t seed : {10, 20, 30}) {
+          wholes.push_back(random_whole(problem, verifier::Inputs::kIntegers, seed));
+        }
+        std::vector<Whole> alone = wholes;
         for (Whole& whole : alone) {
           const Status status = multiply(layout, whole);
           ASSERT_TRUE(status.ok()) << status.message();
         }
-        const DistributedProblem shared = distributed(layout, wholes[0].problem);
+        const DistributedProblem shared = distributed(layout, problem);
         Group group(kRanks, kPatience);
         for_each_rank(kRanks, [&](int number) {
           std::vector<Rank> ranks;
           Status status;
           for (const Whole& whole : wholes) {
-            Rank& rank = ranks.emplace_back(Rank::make(shared, whole.problem, number));
+            Rank& rank = ranks.emplace_back(Rank::make(shared, problem, number));
             for (const auto& [shard, from] :
                  {std::pair{&rank.a, &whole.a}, std::pair{&rank.b, &whole.b},
                   std::pair{&rank.c, &whole.c}}) {

@@ -136,19 +136,10 @@ TEST_F(DistributedProducts, SplitOperandsAreWithinTheirBound) {
 class SameBits : public OverRanks {
  protected:
   SameBits() {
-    whole_.problem = Problem::dense({150, 139, 331});
-    whole_.problem.alpha = 0.7F;
-    whole_.problem.beta = -0.3F;
-    std::uint64_t seed = 0;
-    for (const auto& [operand, elements] :
-         {std::pair{Operand::kA, &whole_.a}, std::pair{Operand::kB, &whole_.b},
-          std::pair{Operand::kC, &whole_.c}}) {
-      elements->resize(static_cast<std::size_t>(whole_.problem.span(operand)));
-      ++seed;
-      for (std::size_t i = 0; i < elements->size(); ++i) {
-        (*elements)[i] = verifier::input_value(verifier::Inputs::kUniform, seed, i);
-      }
-    }
+    Problem problem = Problem::dense({150, 139, 331});
+    problem.alpha = 0.7F;
+    problem.beta = -0.3F;
+    whole_ = random_whole(problem, verifier::Inputs::kUniform, 0);
   }
 
   std::vector<float> product_over(const Layout& layout) const {

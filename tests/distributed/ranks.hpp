@@ -207,6 +207,20 @@ struct Whole {
   std::vector<float> a = {}, b = {}, c = {};
 };
 
+inline Whole random_whole(const Problem& problem, verifier::Inputs inputs, std::uint64_t seed) {
+  Whole whole{.problem = problem};
+  for (const auto& [operand, elements] :
+       {std::pair{Operand::kA, &whole.a}, std::pair{Operand::kB, &whole.b},
+        std::pair{Operand::kC, &whole.c}}) {
+    elements->resize(static_cast<std::size_t>(problem.span(operand)));
+    ++seed;
+    for (std::size_t i = 0; i < elements->size(); ++i) {
+      (*elements)[i] = verifier::input_value(inputs, seed, i);
+    }
+  }
+  return whole;
+}
+
 // Runs one rank of multiply().
 inline Status multiply_on(Transport& transport, const DistributedProblem& shared, Whole& whole,
                           int multiprocessors = 0) {
