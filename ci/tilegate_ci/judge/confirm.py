@@ -11,6 +11,10 @@ from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.paired import Estimate
 from tilegate_ci.model import MIN_DELTA, OTHER, Conditions, Device, Process, Verdict, relative
 
+# Why a benchmark is identical.
+SAME_CODE = "the same machine code"
+SAME_SOURCES = "the same sources"
+
 # A software power cap is how a GPU at its limit runs all the time; these come and go.
 EVENTS = frozenset(
     {
@@ -148,12 +152,13 @@ def _row(row: Row, found: Confirmed) -> Row:
     if row.verdict is Verdict.ERROR:
         return row
     verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
+    note = SAME_CODE if verdict is Verdict.IDENTICAL else ""
     if estimate is None:
-        return replace(row, verdict=verdict, note="not judged")
+        return replace(row, verdict=verdict, note=note or "not judged")
     return replace(
         row,
         verdict=verdict,
-        note="the same machine code" if verdict is Verdict.IDENTICAL else "",
+        note=note,
         slowdown=relative(estimate.mean),
         delta=found.deltas[row.name],
         key=row.key or row.name in found.keys,

@@ -29,7 +29,14 @@ from tilegate_ci.formats.run_file import Role, collect, load
 from tilegate_ci.formats.stages import Stage, newest_stages, stages_of
 from tilegate_ci.judge import confirm
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds
-from tilegate_ci.judge.confirm import Confirmed, Pair, throttled, with_verdicts
+from tilegate_ci.judge.confirm import (
+    SAME_CODE,
+    SAME_SOURCES,
+    Confirmed,
+    Pair,
+    throttled,
+    with_verdicts,
+)
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import same_rungs
@@ -63,8 +70,6 @@ SPARES = 4  # processes or pairs beyond those wanted, for void ones
 FLAGGED = (Verdict.REGRESSED, Verdict.IMPROVED)
 BOARDS = 0.03  # by which the ratio to cuBLAS of two boards of one model may differ
 BOARDS_NOTE = f"within {100 * BOARDS:g} %, by which two boards may differ"
-SAME_CODE = "the same machine code"
-SAME_SOURCES = "the same sources"
 CONTROL = "control, assumed unchanged"
 NO_NVML = "NVML is unavailable: thermal throttling cannot be detected; is nvidia-ml-py installed?"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tilegate_ci.core.names import rerun_command
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.judge.confirm import SAME_CODE, SAME_SOURCES
 from tilegate_ci.judge.paired import ALPHA
 from tilegate_ci.judge.verdict_file import Fleet, Member
 from tilegate_ci.model import (
@@ -29,7 +30,7 @@ from tilegate_ci.report.templates import Markdown, code, escaped, link
 Found = Comparison | Fleet | Run | str  # a string is an error in place of a verdict
 
 QUIET = frozenset({Verdict.PASS, Verdict.IDENTICAL})
-QUIET_NOTES = frozenset({"", "the same machine code", "the same sources"})
+QUIET_NOTES = frozenset({"", SAME_CODE, SAME_SOURCES})
 _SPEEDS = ("GFLOPS", "of cuBLAS", "time", "of the yardstick")  # of a run, that was not compared
 CONSOLE = (
     *("verdict", "benchmark", "model", "slow-down", "margin", "exit code", "by itself", *_SPEEDS),
@@ -169,7 +170,7 @@ def _comparison(found: Comparison, path: str) -> View:
         Markdown(f"base {base_link}, head {head_link}, {escaped(gpu(candidate))}{measured}"),
         summary_line(found),
     ]
-    worst = next((r for r in found.rows if r.verdict is not Verdict.PASS and r.rerun), None)
+    worst = next((r for r in found.rows if r.verdict not in QUIET and r.rerun), None)
     if worst is not None:
         again = f", in pairs: {code(worst.again)}" if worst.again else ""
         points.append(Markdown(f"rerun the worst: {code(worst.rerun)}{again}"))
@@ -313,7 +314,7 @@ def headline(comparison: Comparison) -> str:
             what = f"{len(found)} of {len(rows)} benchmarks {many if found[1:] else one}"
             why = found[0].note if verdict is Verdict.ERROR else slower(found[0])
             sentences.append(f"{what} ({first}: {found[0].name}, {why}).")
-    timed = [row for row in rows if row.slowdown is not None]
+    timed = [r for r in rows if r.slowdown is not None and r.verdict is not Verdict.IDENTICAL]
     if not sentences and timed:
         worst = max(timed, key=lambda row: row.slowdown or 0.0)
         return f"No benchmark is slower than its margin (worst: {worst.name}, {slower(worst)})."

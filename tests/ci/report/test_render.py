@@ -18,6 +18,7 @@ from gate_builders import (
 )
 from tilegate_ci.formats.run_file import Role
 from tilegate_ci.judge.compare import compare
+from tilegate_ci.judge.confirm import Confirmed, with_verdicts
 from tilegate_ci.model import Verdict
 from tilegate_ci.report import render, templates
 
@@ -130,6 +131,19 @@ def test_the_headline_of_one_and_of_none():
     rows = tuple(replace(row, verdict=Verdict.INCONCLUSIVE) for row in all_pass().rows)
     assert "2 of 2 benchmarks are too noisy" in render.headline(replace(all_pass(), rows=rows))
     assert "1 of 1 benchmarks is too noisy" in render.headline(replace(all_pass(), rows=rows[:1]))
+
+
+def test_machine_code_that_is_the_same_is_neither_the_worst_nor_listed():
+    """Two boards may differ by more than the margin of what needs no judging."""
+    candidate = scaled(scaled(make_run(), WARPTILE, 0.98), NAIVE, 0.999)
+    screening = compare(parsed(make_run(), Role.BASELINE, "base.json"), parsed(candidate))
+    assert {row.name: row.verdict for row in screening.rows}[WARPTILE] is Verdict.REGRESSED
+    found = with_verdicts(screening, Confirmed({WARPTILE: Verdict.IDENTICAL}))
+    assert found.exit_code == 0
+    for text in (render.headline(found), render.console(found)):
+        assert WARPTILE not in text
+        assert f"(worst: {NAIVE}, " in text
+    assert "rerun the worst" not in render.markdown(found)
 
 
 def test_the_console_shows_what_did_not_pass_and_one_command():
