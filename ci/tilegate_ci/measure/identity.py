@@ -6,8 +6,10 @@ Strings, debug information and unwinding tables are left out: paths are in them.
 
 import hashlib
 import io
+import os
 import subprocess
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
@@ -29,9 +31,11 @@ def fingerprints(build: Path) -> dict[str, str]:
     unknown kind; then nothing counts as identical."""
     libraries: dict[str, list[str]] = {}
     shared: list[str] = []
-    for path in _objects(build):
+    paths = _objects(build)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # they wait for cuobjdump
+        hashed = list(pool.map(_fingerprint, paths))
+    for path, (host, device) in zip(paths, hashed):
         place = path.relative_to(build).as_posix()
-        host, device = _fingerprint(path)
         if "/tilegate_" in place and path.name.endswith(".cu.o") and device:
             library = "tilegate_" + place.split("/tilegate_", 1)[1].split(".dir/")[0]
             libraries.setdefault(library, []).append(f"{path.name} {host} {device}")
