@@ -78,7 +78,8 @@ void Executor::for_each_lane(unsigned mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(*lanes[std::countr_zero(mask)]);
 }
 
-bool Executor::is_last_lane(unsigned mask, State state, const Site& site) {
+[[gnu::always_inline]] inline bool Executor::is_last_lane(unsigned mask, State state,
+                                                          const Site& site) {
   const unsigned own = current_->number % kWarpSize;
   if ((mask >> own & 1) == 0) {
     fail("warp barrier at " + to_string(site) + " whose mask leaves out the calling lane");

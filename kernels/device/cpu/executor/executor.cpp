@@ -37,11 +37,6 @@ constexpr std::size_t kPoisonedBytes = 1024;  // of a stack: more than the frame
   asm volatile("" : : "r"(frame) : "memory");  // keeps the compiler from removing the memset
 }
 
-// Stacks grow down: Boost's `sp` is the top.
-StackBounds stack_of(const ctx::stack_context& stack) {
-  return {static_cast<std::byte*>(stack.sp) - stack.size, stack.size};
-}
-
 }  // namespace
 
 Executor& this_executor() {
@@ -138,63 +133,10 @@ void Executor::run_cluster(std::int64_t first_block) {
   observer::end_block();
 }
 
-// The next ready thread; nullptr: every thread had its turn, or the launch has failed.
-Thread* Executor::take_turn() {
-  while (!fault_ && turn_ < num_threads_) {
-    Thread& thread = *threads_[order_[turn_++]];
-    if (thread.state == State::kReady) return &thread;
-  }
-  return nullptr;
-}
-
 // Called by the scheduler; returns when a thread has switched back to it.
 void Executor::resume(Thread& thread) {
   switch_to(thread, scheduler_);
   current_ = nullptr;
-}
-
-void Executor::switch_to(Thread& thread, ctx::fiber& from) {
-  current_ = &thread;
-  threadIdx = thread.index;
-  if (config_.cluster > 1) {
-    blockIdx.x = static_cast<unsigned>(block_of(thread));
-    executor::shared_of_block = shared_.get() + base_of(rank_of(thread));
-  }
-  const StackBounds stack = stack_of(thread.stack);
-  observer::resume_thread(thread.number, stack);
-  switch_fibers(from, thread.fiber, stack);
-}
-
-void Executor::switch_to_scheduler() {
-  switch_fibers(current_->fiber, scheduler_, scheduler_stack_);
-}
-
-// Switches from `from`, which runs, to `to`; returns when another fiber has switched back.
-void Executor::switch_fibers(ctx::fiber& from, ctx::fiber& to, const StackBounds& stack) {
-  left_ = &from;
-  void* fake_stack = start_switch(stack);
-  ctx::fiber before = std::move(to).resume();
-  finish_switch(fake_stack);
-  *left_ = std::move(before);
-}
-
-// The current thread waits, or has left the kernel. It switches directly to the next one: by way of
-// the scheduler there would be twice as many switches, which take most of a small kernel's time.
-void Executor::end_turn() {
-  Thread& thread = *current_;
-  if (!fault_ && (thread.state == State::kAtBlockBarrier || thread.state == State::kDone)) {
-    observer::stop_thread(thread.number);
-  }
-  if (Thread* const next = take_turn()) {
-    switch_to(*next, thread.fiber);
-  } else {
-    switch_to_scheduler();
-  }
-}
-
-void Executor::yield() {
-  end_turn();
-  if (unwinding_) throw ThreadFault{};
 }
 
 // Fills shared memory with NaN, so that a read of an unwritten word shows in the result.
