@@ -6,9 +6,8 @@ namespace tilegate::simt::counted {
 
 void join(AgentClock& clock, const AgentClock& other) {
   if (clock.size() < other.size()) clock.resize(other.size());
-  for (std::size_t agent = 0; agent < other.size(); ++agent) {
-    clock[agent] = std::max(clock[agent], other[agent]);
-  }
+  std::transform(other.begin(), other.end(), clock.begin(), clock.begin(),
+                 [](Stamp a, Stamp b) { return std::max(a, b); });
 }
 
 void raise(AgentClock& clock, unsigned agent, Stamp stamp) {
