@@ -23,7 +23,8 @@ struct DistributedSgemm::Digits {
     int8x3::GivenPlan multiply = {};
   };
   std::vector<Block> blocks;  // one per rank
-  int sets = 1;               // sets of row statistics: one per rank that has elements of a row
+  int cluster = 0;            // of WholeRows
+  int sets = 1;               // of row statistics: one per rank, or per block, with a part of a row
   std::int64_t rows = 0;      // rows of op(A) and op(B) in a set
   std::int64_t first_b = 0;   // the first row of op(B) in a set
   std::size_t widths = 0, totals = 0, bits = 0, sums = 0, planes_b = 0, steps_b = 0;
@@ -57,7 +58,8 @@ void DistributedSgemm::plan_digits(const Device& device) {
   Digits& d = *digits;
   d.device = device;
   d.summed = summed_by_cublas(problem_.shape);
-  d.sets = by_columns ? 1 : size;
+  d.cluster = by_columns ? whole_rows_cluster(k, device) : 0;
+  d.sets = by_columns ? std::max(d.cluster, 1) : size;
   d.first_b = by_columns ? rows_of(rank) : m;
   d.rows = d.first_b + shard.n;
   std::size_t end = 0;
@@ -133,10 +135,10 @@ void DistributedSgemm::plan_digits(const Device& device) {
   } else {
     take_faster(overlapped_seconds(multiplications), in_turn_seconds(all));
   }
-  // Split: reads each element twice.
   const std::size_t elements =
       static_cast<std::size_t>(d.first_b + shard.n) * static_cast<std::size_t>(shard.k);
-  seconds_ += stream_seconds(2 * sizeof(float) * elements, 3 * elements);
+  const std::size_t reads = d.cluster > 0 ? 1 : 2;
+  seconds_ += stream_seconds(reads * sizeof(float) * elements, 3 * elements);
   const std::size_t others = static_cast<std::size_t>(size - 1);
   const std::size_t row_bytes = static_cast<std::size_t>(d.rows) * sizeof(RowBits);
   seconds_ += by_columns
@@ -192,22 +194,29 @@ Status DistributedSgemm::enqueue_gathered_digits(const Operands& operands, Strea
   const Access accesses[] = {{workspace + digits_at(rank), message_bytes_of(rank), true},
                              {totals + rank, sizeof(Totals), true}};
   if (Status s = transport_->begin_step("split own rows", accesses); !s.ok()) return s;
-  for (const Operand operand : {Operand::kA, Operand::kB}) {
-    const bool is_a = operand == Operand::kA;
-    const float* const from = is_a ? operands.a : operands.b;
-    RowBits* const of_operand = bits + (is_a ? 0 : d.first_b);
-    Status s = enqueue_row_bits(own.problem, operand, from, of_operand, stream);
-    if (!s.ok()) return s;
-    s = enqueue_split(
-        own.problem, operand, from,
-        {.bits = of_operand,
-         .planes = workspace + (is_a ? own.planes : d.planes_b),
-         .steps = reinterpret_cast<float*>(workspace + (is_a ? own.steps : d.steps_b)),
-         .sums = sums + (is_a ? 0 : d.first_b)},
-        stream);
-    if (!s.ok()) return s;
+  const auto step_at = [&](std::size_t at) { return reinterpret_cast<float*>(workspace + at); };
+  const WholeRows rows{
+      .of = {{{operands.a, workspace + own.planes, step_at(own.steps), sums},
+              {operands.b, workspace + d.planes_b, step_at(d.steps_b), sums + d.first_b}}},
+      .next_set = d.rows,
+      .cluster = d.cluster};
+  if (d.cluster > 0) {
+    if (Status s = enqueue_split_whole_rows(own.problem, rows, stream); !s.ok()) return s;
+  } else {
+    for (const Operand operand : {Operand::kA, Operand::kB}) {
+      const auto [from, planes, steps, of_rows] = rows.of[static_cast<std::size_t>(operand)];
+      RowBits* const of_operand = bits + (operand == Operand::kA ? 0 : d.first_b);
+      Status s = enqueue_row_bits(own.problem, operand, from, of_operand, stream);
+      if (!s.ok()) return s;
+      s = enqueue_split(own.problem, operand, from,
+                        {.bits = of_operand, .planes = planes, .steps = steps, .sums = of_rows},
+                        stream);
+      if (!s.ok()) return s;
+    }
   }
   Status status = enqueue_weigh({.sums = sums,
+                                 .sets = d.sets,
+                                 .next_set = d.rows,
                                  .rows_a = d.first_b,
                                  .rows_b = d.rows - d.first_b,
                                  .k = problem_.shape.k,

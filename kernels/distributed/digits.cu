@@ -3,6 +3,7 @@
 
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/split_operands.cuh>
+#include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "18_int8x3/gemm_sm90.cuh"
@@ -29,9 +30,14 @@ std::size_t step_bytes(std::int64_t rows) { return Planes(rows, 0, 1).step_bytes
 
 double error_of_digits() { return int8x3::kOperandError; }
 
-// Split kernel: a block splits eight whole rows, as split_short of Int8x3 does.
+// Split kernels. Where ranks share rows: row_bits, then split_rows with the bits of all ranks.
+// Where a rank has whole rows: split_whole_rows, which reads them once. In all three a block has
+// eight rows, and its threads have segments of K, as in split_short of Int8x3. The loads of four
+// segments per thread are in flight together.
 
-using Rows = SplitRowsConfig<512, 8>;
+using Rows = SplitRowsConfig<256, 8>;
+constexpr int kSegments = 4;
+constexpr std::int64_t kRoundK = kSegments * Rows::kBlockK;  // K of a block's four segments
 
 struct RowsArgs {
   int8x3::Job job;
@@ -44,85 +50,228 @@ struct RowBitsStorage {
   RowBits bits[Rows::kWarps][Rows::kRows];
 };
 
-__global__ void row_bits(RowsArgs args) {
-  auto& smem = device::shared_storage<RowBitsStorage>();
-  const auto [product, first_row, first_k, row] = RowsOfBlock<Rows>(args.job, blockIdx.x);
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  RowBits found;
-  float v[kSegmentK];
-  for (std::int64_t k = first_k; k < args.job.k; k += Rows::kBlockK) {
-    load_segment(args.job, args.pointers, first_row + row, k, v);
-#pragma unroll
-    for (const float value : v) {
-      const std::uint32_t bits = bits_of(value);
-      found = {max(found.largest, bits & 0x7FFFFFFFU), found.all | bits};
-    }
-  }
-#pragma unroll
-  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) {
-    found.largest = max(found.largest, __shfl_xor_sync(~0U, found.largest, lanes));
-    found.all |= __shfl_xor_sync(~0U, found.all, lanes);
-  }
-  if (lane < Rows::kRows) smem.bits[warp][row] = found;
-  __syncthreads();  // all warps have stored theirs
-  if (threadIdx.x >= Rows::kRows || first_row + row >= args.job.rows) return;
-  for (int other = 1; other < Rows::kWarps; ++other) {
-    const RowBits more = smem.bits[other][row];
-    found = {max(found.largest, more.largest), found.all | more.all};
-  }
-  args.bits[first_row + row] = found;
-}
-
 struct SplitStorage {
   Scale scale[Rows::kRows];
   bool has_scale[Rows::kRows];
   std::uint64_t sums[Rows::kWarps][Rows::kRows];
 };
 
-// Warp 0, one lane per row: computes the scale from the elements of all ranks.
-__device__ inline void scale_row(const RowsArgs& args, std::int64_t row, int in_block,
-                                 SplitStorage& smem) {
-  RowBits found;
-  for (int set = 0; row < args.job.rows && set < args.split.sets; ++set) {
-    const RowBits more = args.split.bits[set * args.split.next_set + row];
-    found = {max(found.largest, more.largest), found.all | more.all};
+__device__ inline RowBits joined(const RowBits& a, const RowBits& b) {
+  return {max(a.largest, b.largest), a.all | b.all};
+}
+
+__device__ inline void add_segments(const float (&v)[kSegments][kSegmentK], RowBits& found) {
+#pragma unroll
+  for (int i = 0; i < kSegments * kSegmentK; ++i) {
+    const std::uint32_t bits = bits_of(v[i / kSegmentK][i % kSegmentK]);
+    found = joined(found, {bits & 0x7FFFFFFFU, bits});
   }
+}
+
+// The thread's segments from k on; zeros from `end` on.
+__device__ inline void load_segments(const int8x3::Job& job, const SplitPointers& pointers,
+                                     std::int64_t row, std::int64_t k, std::int64_t end,
+                                     float (&v)[kSegments][kSegmentK]) {
+#pragma unroll
+  for (int i = 0; i < kSegments; ++i) {
+    const std::int64_t at = k + i * Rows::kBlockK;
+    load_segment(job, pointers, row, at < end ? at : job.k, v[i]);
+  }
+}
+
+// Joins what the block's threads found. The result is that of a row, in the first kRows threads.
+__device__ inline RowBits join_in_block(RowBits found, RowBitsStorage& smem) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+#pragma unroll
+  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) {
+    found = joined(found, {__shfl_xor_sync(~0U, found.largest, lanes),
+                           __shfl_xor_sync(~0U, found.all, lanes)});
+  }
+  if (lane < Rows::kRows) smem.bits[warp][lane] = found;
+  __syncthreads();  // all warps have stored theirs
+  if (threadIdx.x < Rows::kRows) {
+    for (int other = 1; other < Rows::kWarps; ++other) {
+      found = joined(found, smem.bits[other][lane]);
+    }
+  }
+  return found;
+}
+
+// A thread per row of the block: its scale, from the bits of all its elements.
+__device__ inline void finalize_row(const RowBits& found, float* steps, SplitStorage& smem) {
+  const unsigned row = threadIdx.x;
   const float largest = float_of(found.largest);
   const int8x3::RowStats stats{.largest = largest, .sum = largest, .bits = found.all};
-  smem.scale[in_block] = int8x3::scale_of(stats);
-  smem.has_scale[in_block] = is_scalable(stats);
-  args.split.steps[row] = smem.scale[in_block].step;
+  smem.scale[row] = int8x3::scale_of(stats);
+  smem.has_scale[row] = is_scalable(stats);
+  steps[row] = smem.scale[row].step;
+}
+
+// Writes the digits of the thread's segments from k on; returns Σ|x| of their integers.
+__device__ inline std::uint64_t write_segments(const float (&v)[kSegments][kSegmentK],
+                                               const Scale& scale, std::int64_t k, std::int64_t end,
+                                               std::byte* planes) {
+  std::uint64_t sum = 0;
+#pragma unroll
+  for (int i = 0; i < kSegments; ++i) {
+    const std::int64_t at = k + i * Rows::kBlockK;
+    if (at >= end) break;
+    // Rounds as biased_digits does. From 2^23 to 2^24 the bits of a float are those of 2^23 plus
+    // its integer.
+    std::uint32_t of_segment = 0;
+#pragma unroll
+    for (const float value : v[i]) {
+      const float shifted = std::fma(std::fabs(value), scale.to_integer, 0x1p23F);
+      of_segment += bits_of(shifted) - bits_of(0x1p23F);
+    }
+    sum += of_segment;
+    int8x3::store_segment(v[i], scale, planes + at / kChunkK * int8x3::kChunkBytes);
+  }
+  return sum;
+}
+
+// sums[row] ← the sum over the block's threads that have a part of the row, for the first `rows`.
+__device__ inline void store_sums(std::uint64_t sum, std::int64_t rows, SplitStorage& smem,
+                                  std::uint64_t* sums) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+#pragma unroll
+  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
+  if (lane < Rows::kRows) smem.sums[warp][lane] = sum;
+  __syncthreads();  // all warps have stored theirs
+  if (threadIdx.x >= Rows::kRows || threadIdx.x >= rows) return;
+  for (int other = 1; other < Rows::kWarps; ++other) sum += smem.sums[other][lane];
+  sums[lane] = smem.has_scale[lane] ? sum : kInfinite;
+}
+
+// The first byte of a thread's digits at K = 0.
+__device__ inline std::byte* digits_of(std::byte* planes, const int8x3::Job& job,
+                                       const RowsOfBlock<Rows>& rows) {
+  return planes + job.planes.chunk(rows.batch_index, rows.first_row / kChunkRows, 0) +
+         int8x3::offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows) + rows.row,
+                                 static_cast<int>(rows.first_k % kChunkK) / kSegmentK);
+}
+
+__global__ void row_bits(RowsArgs args) {
+  auto& smem = device::shared_storage<RowBitsStorage>();
+  const RowsOfBlock<Rows> rows(args.job, blockIdx.x);
+  RowBits found;
+  float v[kSegments][kSegmentK];
+  for (std::int64_t k = rows.first_k; k < args.job.k; k += kRoundK) {
+    load_segments(args.job, args.pointers, rows.first_row + rows.row, k, args.job.k, v);
+    add_segments(v, found);
+  }
+  found = join_in_block(found, smem);
+  if (threadIdx.x >= Rows::kRows || rows.first_row + threadIdx.x >= args.job.rows) return;
+  args.bits[rows.first_row + threadIdx.x] = found;
 }
 
 __global__ void split_rows(RowsArgs args) {
   auto& smem = device::shared_storage<SplitStorage>();
-  const auto [product, first_row, first_k, row] = RowsOfBlock<Rows>(args.job, blockIdx.x);
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  if (threadIdx.x < Rows::kRows) scale_row(args, first_row + row, row, smem);
-  __syncthreads();  // all scales are stored
-  const Scale scale = smem.scale[row];
-  std::byte* planes = args.split.planes +
-                      args.job.planes.chunk(product, first_row / kChunkRows, 0) +
-                      int8x3::offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
-                                              static_cast<int>(first_k % kChunkK) / kSegmentK);
-  std::uint64_t sum = 0;
-  float v[kSegmentK];
-  for (std::int64_t k = first_k; k < args.job.planes.chunks_k * kChunkK; k += Rows::kBlockK) {
-    load_segment(args.job, args.pointers, first_row + row, k, v);
-#pragma unroll
-    for (const float value : v) {
-      const auto x = static_cast<std::uint32_t>(int8x3::integer_of(value, scale));
-      sum += x >> 31 == 0 ? x : 0U - x;
+  const RowsOfBlock<Rows> rows(args.job, blockIdx.x);
+  const SplitArgs& split = args.split;
+  if (threadIdx.x < Rows::kRows) {
+    const std::int64_t row = rows.first_row + threadIdx.x;
+    RowBits found;
+    for (int set = 0; row < args.job.rows && set < split.sets; ++set) {
+      found = joined(found, split.bits[set * split.next_set + row]);
     }
-    int8x3::store_segment(v, scale, planes + k / kChunkK * int8x3::kChunkBytes);
+    finalize_row(found, split.steps + rows.first_row, smem);
   }
-#pragma unroll
-  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
-  if (lane < Rows::kRows) smem.sums[warp][row] = sum;
-  __syncthreads();  // all warps have stored theirs
-  if (threadIdx.x >= Rows::kRows || first_row + row >= args.job.rows) return;
-  for (int other = 1; other < Rows::kWarps; ++other) sum += smem.sums[other][row];
-  args.split.sums[first_row + row] = smem.has_scale[row] ? sum : kInfinite;
+  __syncthreads();  // all scales are stored
+  const Scale scale = smem.scale[rows.row];
+  std::byte* const planes = digits_of(split.planes, args.job, rows);
+  const std::int64_t end = args.job.planes.chunks_k * kChunkK;
+  std::uint64_t sum = 0;
+  float v[kSegments][kSegmentK];
+  for (std::int64_t k = rows.first_k; k < end; k += kRoundK) {
+    load_segments(args.job, args.pointers, rows.first_row + rows.row, k, end, v);
+    sum += write_segments(v, scale, k, end, planes);
+  }
+  store_sums(sum, args.job.rows - rows.first_row, smem, split.sums + rows.first_row);
+}
+
+// A cluster has eight rows, and each of its blocks a range of K. Threads keep their four segments
+// in registers from the first pass, which finds the bits of the rows, to the second, which writes
+// digits. What does not fit is read again, the latest first.
+
+struct WholeRowsArgs {
+  int8x3::Job job[2] = {};
+  SplitPointers pointers[2] = {};
+  std::uint64_t* sums[2] = {};
+  std::int64_t next_set = 0;
+  unsigned groups_of_first = 0, cluster = 1;
+  std::int64_t block_k = 0;
+};
+
+struct WholeRowsStorage {
+  RowBitsStorage bits;
+  float4 block_bits[Rows::kRows][int8x3::kMaxSplitCluster];  // x, y: RowBits of the row in a block
+  device::Barrier bits_ready;
+  SplitStorage split;
+};
+
+// Threads of one warp, one per row: joins what the blocks of the cluster found.
+__device__ inline RowBits join_in_cluster(RowBits found, unsigned cluster, WholeRowsStorage& smem) {
+  const unsigned row = threadIdx.x;
+  for (unsigned to = 0; to < cluster; ++to) {
+    device::store_remote(smem.block_bits[row][device::cluster_rank()],
+                         make_float4(float_of(found.largest), float_of(found.all), 0.0F, 0.0F),
+                         smem.bits_ready, to);
+  }
+  device::barrier_wait(smem.bits_ready, 0);
+  for (unsigned from = 0; from < cluster; ++from) {
+    const float4 more = smem.block_bits[row][from];
+    found = joined(found, {bits_of(more.x), bits_of(more.y)});
+  }
+  return found;
+}
+
+__global__ void __launch_bounds__(Rows::kThreads, 2) split_whole_rows(WholeRowsArgs args) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  auto& smem = device::shared_storage<WholeRowsStorage>();
+  const bool in_cluster = args.cluster > 1;
+  const unsigned rank = in_cluster ? device::cluster_rank() : 0;
+  if (in_cluster) {
+    if (threadIdx.x == 0) {
+      device::barrier_init(smem.bits_ready, 1);
+      device::barrier_init_fence();
+      device::barrier_arrive_expect(smem.bits_ready, args.cluster * Rows::kRows * sizeof(float4));
+    }
+    device::cluster_arrive();
+  }
+  const unsigned group = blockIdx.x / args.cluster;
+  const bool second = group >= args.groups_of_first;
+  const int8x3::Job& job = args.job[second];
+  const SplitPointers& pointers = args.pointers[second];
+  const RowsOfBlock<Rows> rows(job, second ? group - args.groups_of_first : group);
+  const std::int64_t all_k = job.planes.chunks_k * kChunkK, begin = rank * args.block_k;
+  const std::int64_t end = begin + args.block_k < all_k ? begin + args.block_k : all_k;
+  const std::int64_t row = rows.first_row + rows.row;
+  RowBits found;
+  float v[kSegments][kSegmentK];
+  std::int64_t k = begin + rows.first_k;
+  for (; k < end; k += kRoundK) {
+    load_segments(job, pointers, row, k, end, v);
+    add_segments(v, found);
+  }
+  found = join_in_block(found, smem.bits);
+  if (in_cluster) device::cluster_wait();  // all blocks have initialised their barriers
+  if (threadIdx.x < Rows::kRows) {
+    if (in_cluster) found = join_in_cluster(found, args.cluster, smem);
+    finalize_row(found, pointers.steps + rows.first_row, smem.split);
+  }
+  __syncthreads();  // all scales are stored
+  const Scale scale = smem.split.scale[rows.row];
+  std::byte* const planes = digits_of(pointers.planes, job, rows);
+  std::uint64_t sum = 0;
+  for (bool is_latest = true; k > begin + rows.first_k; is_latest = false) {
+    k -= kRoundK;
+    if (!is_latest) load_segments(job, pointers, row, k, end, v);
+    sum += write_segments(v, scale, k, end, planes);
+  }
+  store_sums(sum, job.rows - rows.first_row, smem.split,
+             args.sums[second] + rank * args.next_set + rows.first_row);
+#endif
 }
 
 template <typename Storage>
@@ -152,6 +301,42 @@ Status enqueue_split(const Problem& problem, Operand operand, const float* from,
                      const SplitArgs& args, Stream stream) {
   return enqueue_rows<SplitStorage>("split rows", problem, operand, from, nullptr, args, split_rows,
                                     stream);
+}
+
+// Kernels below that need compute capability 9.0 are also built for no later one.
+static bool has_wgmma(const Device& device) {
+  return check_device({.compute_capability = 90, .no_later = true}, device).ok();
+}
+
+int whole_rows_cluster(std::int64_t k, const Device& device) {
+  if (!has_wgmma(device)) return 0;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(ceil_div(k, kRoundK), 1, int8x3::kMaxSplitCluster));
+}
+
+Status enqueue_split_whole_rows(const Problem& problem, const WholeRows& rows, Stream stream) {
+  WholeRowsArgs args{.next_set = rows.next_set, .cluster = static_cast<unsigned>(rows.cluster)};
+  args.block_k = ceil_div(ceil_div(problem.shape.k, rows.cluster), Rows::kWarpK) * Rows::kWarpK;
+  std::int64_t groups = 0;
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    const auto i = static_cast<std::size_t>(operand);
+    const WholeRows::Of& of = rows.of[i];
+    args.pointers[i] = {
+        .from = of.from, .ld = problem.ld(operand), .planes = of.planes, .steps = of.steps};
+    args.sums[i] = of.sums;
+    if (operand == Operand::kB) args.groups_of_first = static_cast<unsigned>(groups);
+    if (split_extent(problem, operand) == 0) continue;
+    const auto planes = split_chunks<Planes>(problem, operand);
+    args.job[i] = split_job(problem, operand, planes, Rows::kRows);
+    groups += args.job[i].num_groups();
+  }
+  if (groups == 0) return {};
+  return device::launch({.kernel = "split whole rows",
+                         .blocks = groups * rows.cluster,
+                         .threads_x = Rows::kThreads,
+                         .shared_bytes = sizeof(WholeRowsStorage),
+                         .cluster = args.cluster},
+                        stream, split_whole_rows, args);
 }
 
 // Decision kernels.
@@ -307,7 +492,8 @@ __global__ void __launch_bounds__(int8x3::kNumThreads, 1)
 using Six = SumTiles<128, 6>;
 using Eight = SumTiles<64, 8>;
 
-Status prepare_multiply_sums() {
+Status prepare_digits(const Device& device) {
+  if (!has_wgmma(device)) return {};
   Status status = device::allow_shared_memory(multiply_sums<Six>, sizeof(int8x3::GemmStorage));
   if (!status.ok()) return status;
   return device::allow_shared_memory(multiply_sums<Eight>, sizeof(int8x3::GemmStorage));

@@ -3,6 +3,7 @@
 // maxima and bitwise or, so the bits do not depend on the number of ranks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,6 +41,22 @@ struct SplitArgs {
 };
 Status enqueue_split(const Problem& problem, Operand operand, const float* from,
                      const SplitArgs& args, Stream stream);
+
+// Splits both operands where this rank has all K of their rows; reads an element once.
+struct WholeRows {
+  struct Of {
+    const float* from = nullptr;
+    std::byte* planes = nullptr;
+    float* steps = nullptr;
+    std::uint64_t* sums = nullptr;  // as in SplitArgs, `cluster` sets: of parts of K
+  };
+  std::array<Of, 2> of;  // op(A), op(B)
+  std::int64_t next_set = 0;
+  int cluster = 1;
+};
+// Blocks that share a row; 0: this device lacks the kernel.
+int whole_rows_cluster(std::int64_t k, const Device& device);
+Status enqueue_split_whole_rows(const Problem& problem, const WholeRows& rows, Stream stream);
 
 // Sums of the rows' widths, in units of 2^-16; saturating: the largest value means infinity.
 struct Totals {
@@ -81,7 +98,7 @@ struct MultiplySumsArgs {
   std::int64_t* sums = nullptr;      // m × n, dense
 };
 constexpr std::int64_t kMostTerms = std::int64_t{1} << 25;  // K of all ranks; each is below 2^38
-Status prepare_multiply_sums();
+Status prepare_digits(const Device& device);                // before the first launch
 Status enqueue_multiply_sums(const MultiplySumsArgs& args, const Device& device, Stream stream);
 
 // C ← alpha·(the ranks' sums, scaled) + beta·C, unless the decision is FP32.

@@ -192,7 +192,7 @@ bool DistributedSgemm::plan_with_others(const Device& device) {
   // A plan for another device than the current one can only be inspected.
   const bool is_current = device.ordinal == device::current().ordinal;
   if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
-  if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_multiply_sums();
+  if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_digits(device);
   if (status_.ok() && is_current) status_ = load_kernels();
   std::vector<Card> cards;
   if (Status agreed = agree(is_current, &cards); status_.ok()) status_ = std::move(agreed);

@@ -188,6 +188,81 @@ TEST_F(DistributedDigits, AreTheModelsWhereOneElementIsLong) {
   }
 }
 
+// What a split leaves of both operands. Sums: over all sets; the largest value where one has it.
+struct Split {
+  std::vector<std::byte> planes;
+  std::vector<float> steps;
+  std::vector<std::uint64_t> sums;
+  bool operator==(const Split&) const = default;
+};
+
+// `cluster`: of the kernel for whole rows; 0: the two kernels for rows that ranks share.
+Split split_by(int cluster, const Operation& of) {
+  const Problem& problem = of.problem;
+  const auto [m, n, k] = problem.shape;
+  const int sets = std::max(cluster, 1);
+  const std::size_t bytes_a = plane_bytes(m, k), steps_a = step_bytes(m) / sizeof(float);
+  const DeviceArray<float> a(of.a), b(of.b), steps(steps_a + step_bytes(n) / sizeof(float), 7.0F);
+  const DeviceArray<std::byte> planes(bytes_a + plane_bytes(n, k), std::byte{0xA5});
+  const DeviceArray<RowBits> bits(static_cast<std::size_t>(m + n));
+  const DeviceArray<std::uint64_t> sums(static_cast<std::size_t>(sets * (m + n)), 7U);
+  if (cluster > 0) {
+    const WholeRows rows{
+        .of = {{{a.data(), planes.data(), steps.data(), sums.data()},
+                {b.data(), planes.data() + bytes_a, steps.data() + steps_a, sums.data() + m}}},
+        .next_set = m + n,
+        .cluster = cluster};
+    EXPECT_TRUE(is_ok(prepare_digits(device::current())));
+    EXPECT_TRUE(is_ok(enqueue_split_whole_rows(problem, rows, nullptr)));
+  }
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    if (cluster > 0) break;
+    const bool is_a = operand == Operand::kA;
+    const float* const from = is_a ? a.data() : b.data();
+    RowBits* const of_rows = bits.data() + (is_a ? 0 : m);
+    EXPECT_TRUE(is_ok(enqueue_row_bits(problem, operand, from, of_rows, nullptr)));
+    EXPECT_TRUE(is_ok(enqueue_split(problem, operand, from,
+                                    {.bits = of_rows,
+                                     .planes = planes.data() + (is_a ? 0 : bytes_a),
+                                     .steps = steps.data() + (is_a ? 0 : steps_a),
+                                     .sums = sums.data() + (is_a ? 0 : m)},
+                                    nullptr)));
+  }
+  Split split{planes.to_host(), steps.to_host(), {}};
+  const std::vector<std::uint64_t> found = sums.to_host();
+  constexpr std::uint64_t kInfinite = std::numeric_limits<std::uint64_t>::max();
+  for (std::size_t row = 0; row < static_cast<std::size_t>(m + n); ++row) {
+    std::uint64_t sum = 0;
+    for (std::size_t at = row; at < found.size(); at += static_cast<std::size_t>(m + n)) {
+      sum = found[at] > kInfinite - sum ? kInfinite : sum + found[at];
+    }
+    split.sums.push_back(sum);
+  }
+  return split;
+}
+
+// One block or several per row, K that is kept or read again, a last block with little or no K, an
+// element that is not finite, an operand without rows.
+TEST_F(DistributedDigits, SplitWholeRowsAsSharedOnes) {
+  for (const char* const name : {"11x9x70", "2x130x4500/TT", "11x9x4200/TN", "3x0x5000",
+                                 "3x4x9000/NT/ld9003x9001x4/off4x8x0"}) {
+    Problem problem;
+    ASSERT_TRUE(parse_problem(name, &problem).ok());
+    Operation of(problem);
+    of.a[of.a.size() / 2] = std::numeric_limits<float>::infinity();
+    const Split expected = split_by(0, of);
+    for (const int cluster : {1, 2, 3, 8}) {
+      const Split found = split_by(cluster, of);
+      EXPECT_EQ(found.sums, expected.sums) << name << ", cluster " << cluster;
+      EXPECT_TRUE(found == expected) << name << ", cluster " << cluster;
+    }
+  }
+  EXPECT_EQ(whole_rows_cluster(2048, device::current()), 1);
+  EXPECT_EQ(whole_rows_cluster(2049, device::current()), 2);
+  EXPECT_EQ(whole_rows_cluster(1 << 20, device::current()), 8);
+  EXPECT_EQ(whole_rows_cluster(1 << 20, {.is_cuda = true, .compute_capability = 80}), 0);
+}
+
 // More rows than the block has threads, from two ranks; a row that one of them cannot scale.
 TEST_F(DistributedDigits, WeighEveryRow) {
   constexpr std::int64_t kRowsA = 1100, kRowsB = 2, kSets = 2, kK = 50, kRows = kRowsA + kRowsB;
