@@ -14,6 +14,7 @@
 
 #include <tilegate/stage.hpp>
 
+#include "models/layout.hpp"
 #include "models/rows.hpp"
 #include "simt/device_array.hpp"
 
@@ -74,6 +75,12 @@ struct Operation {
     return all;
   }
 };
+
+inline models::Product product_of(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const bool a = problem.op_a == Op::kT, b = problem.op_b == Op::kT;
+  return {m, n, k, problem.batch, a ? (b ? "TT" : "TN") : (b ? "NT" : "NN")};
+}
 
 struct Result {
   std::vector<float> c;

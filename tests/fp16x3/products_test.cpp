@@ -46,7 +46,7 @@ namespace model = models::fp16x3;
 
 // As the plan of a C of fewer than 16 tiles knows them.
 model::Summed summed_of(std::int64_t k) {
-  const double part = models::summed_in_fp32(k, 1, true);
+  const double part = models::summed_in_fp32({1, 1, k});
   return {static_cast<double>(k), models::products_in_fp32(k, part),
           models::products_of_one_sign_in_fp32(k, part)};
 }

@@ -73,7 +73,7 @@ Operation with_wide_row(const Problem& problem, const RowAt& wide, int products,
     const model::Widths own{narrow_ones.width + (row.width - before.width) / count,
                             narrow_ones.spread + (row.spread - before.spread) / count,
                             std::max(narrow_ones.most, row.spread)};
-    const double summed = models::summed_in_fp32(problem.shape.k, 1, true);
+    const double summed = models::summed_in_fp32(product_of(problem));
     const double error =
         model::expected_error(products, is_a ? own : other, is_a ? other : own, summed);
     (error < share ? narrow : too_wide) = large;
@@ -147,7 +147,7 @@ TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
         }
         const model::Widths a = model::widths(operation.all_rows(Operand::kA)),
                             b = model::widths(operation.all_rows(Operand::kB));
-        const double summed = models::summed_in_fp32(problem.shape.k, problem.batch, true);
+        const double summed = models::summed_in_fp32(product_of(problem));
         (model::expected_error(6, a, b, summed) < share ? narrow : too_wide) = large;
       }
       EXPECT_EQ(run(stage, operation, "128x64").decision, expected);
@@ -173,7 +173,8 @@ TEST_F(Int8Decision, TakesTenProductsOfAlmostEqualElements) {
     const int products = run(by, operation, "128x64").decision;
     EXPECT_EQ(products,
               models::int8x3::decision(widths(Operand::kA), widths(Operand::kB),
-                                       models::summed_in_fp32(400, 1, true), &by == &outliers()));
+                                       models::summed_in_fp32(product_of(operation.problem)),
+                                       &by == &outliers()));
     return products;
   };
   EXPECT_EQ(decided(1.0F, -0.7F, stage), 32);  // a small call has no ten products

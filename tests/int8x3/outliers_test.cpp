@@ -77,11 +77,9 @@ struct WithOutliers {
   // The products of digits that are accurate enough for the kept elements.
   int decision() const {
     const Problem& problem = whole.problem;
-    return models::int8x3::decision(
-        models::int8x3::kept_widths(kept.all_rows(Operand::kA)),
-        models::int8x3::kept_widths(kept.all_rows(Operand::kB)),
-        models::summed_in_fp32(problem.shape.k, problem.batch, problem.shape.k % 4 == 0), true,
-        true);
+    return models::int8x3::decision(models::int8x3::kept_widths(kept.all_rows(Operand::kA)),
+                                    models::int8x3::kept_widths(kept.all_rows(Operand::kB)),
+                                    models::summed_in_fp32(product_of(problem)), true, true);
   }
 
   // Digits of the kept elements, then the products of outliers. Those of a column are added for

@@ -203,35 +203,54 @@ TEST(ReducePartials, AddsInOrderOfK) {
 
 // On either side of each number of tiles and each K from which cuBLAS sums otherwise.
 TEST(CublasError, SummationLengthMatchesModel) {
-  const auto expect = [](const Problem& problem, std::int64_t tiles, bool vectors) {
-    const std::int64_t k = problem.shape.k;
-    const double part = models::summed_in_fp32(k, tiles, vectors);
+  const auto expect = [](const Problem& problem) {
+    const double part = models::summed_in_fp32(product_of(problem));
     SCOPED_TRACE(to_string(problem));
     ASSERT_EQ(summed_in_fp32(problem), part);
-    const double either_sign = models::products_in_fp32(k, part),
-                 one_sign = models::products_of_one_sign_in_fp32(k, part);
+    const double either_sign = models::products_in_fp32(problem.shape.k, part),
+                 one_sign = models::products_of_one_sign_in_fp32(problem.shape.k, part);
     ASSERT_NEAR(products_in_fp32(problem), either_sign, 1e-6 * either_sign);
     ASSERT_NEAR(products_of_one_sign_in_fp32(problem), one_sign, 1e-5 * one_sign);
   };
   for (const std::int64_t k :
-       {1,    63,   64,   65,   127,  128,  129,  320,  324,  560,   1023,
-        1024, 1025, 1028, 1749, 1750, 1755, 3072, 3077, 3084, 16384, 300000}) {
-    const bool vectors = k % 4 == 0;
-    for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17}) {
-      for (const std::int64_t cols : {1, 4, 5, 8, 15, 16, 17}) {
-        for (const std::int64_t ragged : {0, 124}) {
+       {1, 63, 64, 65, 127, 128, 129, 560, 1023, 1024, 1750, 3077, 16384, 300000}) {
+    for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17, 23, 32}) {
+      for (const std::int64_t cols : {1, 4, 5, 8, 15, 16, 17, 33}) {
+        for (const std::int64_t ragged : {0, 127}) {
           const Shape shape{128 * rows - ragged, 128 * cols - ragged, k};
-          ASSERT_NO_FATAL_FAILURE(expect(Problem::dense(shape), rows * cols, vectors));
+          for (const Op op_a : {Op::kN, Op::kT}) {
+            for (const Op op_b : {Op::kN, Op::kT}) {
+              ASSERT_NO_FATAL_FAILURE(expect(Problem::dense(shape, op_a, op_b)));
+            }
+          }
         }
       }
     }
     for (const std::int64_t batch : {15, 16, 63, 64, 255, 256}) {
-      for (const std::int64_t n : {3, 4}) {
-        const Problem problem = Problem::dense({128, n, k}, Op::kT, Op::kN, batch);
-        ASSERT_NO_FATAL_FAILURE(expect(problem, batch, n == 4));
-      }
+      ASSERT_NO_FATAL_FAILURE(expect(Problem::dense({128, 3, k}, Op::kT, Op::kN, batch)));
     }
   }
+}
+
+// As measured: whole waves, a short last wave, and op(A) and op(B).
+TEST(CublasError, PartsOfKAreAtLeastThoseMeasured) {
+  const auto parts = [](const char* name) {
+    Problem problem;
+    EXPECT_TRUE(parse_problem(name, &problem).ok());
+    return parts_in_fp32(problem);
+  };
+  EXPECT_EQ(parts("4096x4096x4096"), 1);
+  EXPECT_EQ(parts("2048x2048x16384"), 1);
+  EXPECT_EQ(parts("4096x4096x4096/NT"), 1);
+  EXPECT_EQ(parts("4096x4096x4096/TN"), 2);
+  EXPECT_EQ(parts("2048x2048x8192/NT"), 3);
+  EXPECT_EQ(parts("1024x1024x1024"), 1);
+  EXPECT_EQ(parts("1024x1024x1024/TN"), 4);
+  EXPECT_GE(parts("3072x3072x8192"), 5);
+  EXPECT_GE(parts("3072x3072x3072"), 4);
+  EXPECT_GE(parts("8192x768x8192"), 4);
+  EXPECT_GE(parts("8192x768x8192/TT"), 8);
+  EXPECT_GE(parts("1536x1536x4096"), 8);
 }
 
 // 132 multiprocessors: up to 264, and from 397 or 661 blocks on, four or six per multiprocessor.

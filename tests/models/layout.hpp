@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace tilegate::models {
@@ -81,9 +82,14 @@ struct TailWork {
 std::vector<TailWork> tail_work_in_order(const std::vector<Tile>& tiles, std::int64_t head,
                                          std::int64_t k_splits, std::int64_t k_tiles);
 
-// Products that cuBLAS in FP32 adds one after another, as rungs that split operands assume: `tiles`
-// tiles of 128×128 in all; whether A and B allow vectors.
-double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors);
+// The parts into which cuBLAS in FP32 splits K, and the products that it adds one after another, as
+// rungs that split operands assume.
+struct Product {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  std::string_view form = "NN";  // of op(A) and op(B)
+};
+std::int64_t parts_in_fp32(const Product& product);
+double summed_in_fp32(const Product& product);
 // Effective number of products in the error of a sum of partial sums of `length` products each,
 // with products of either sign, and of one sign: then the minimum over all lengths from `length`
 // on.
