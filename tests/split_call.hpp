@@ -79,7 +79,12 @@ struct Operation {
 inline models::Product product_of(const Problem& problem) {
   const auto [m, n, k] = problem.shape;
   const bool a = problem.op_a == Op::kT, b = problem.op_b == Op::kT;
-  return {m, n, k, problem.batch, a ? (b ? "TT" : "TN") : (b ? "NT" : "NN")};
+  return {m,
+          n,
+          k,
+          problem.batch,
+          a ? (b ? "TT" : "TN") : (b ? "NT" : "NN"),
+          allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB)};
 }
 
 struct Result {

@@ -264,19 +264,22 @@ struct Widths {
   float most;           // the largest spread
 };
 
-// `summed`: products in one serial sum of cuBLAS, K or fewer (summed_in_fp32). `least`: the fewest
-// products that a variant takes. `allows_ten`: the tails can be computed. `kept`: the widths are
-// those without outliers. Then an element of |A|·|B| is taken to be no smaller than K products of
-// the mean magnitude of one operand and the typical magnitude of the other: in the first term the
-// operand with the mean over rows has W, not S. The rounding terms stay as they are.
+// `summed`: products in one serial sum of cuBLAS, K or fewer (summed_in_fp32); `in_fp32`: in one of
+// the kernels that FP32 would take, 0 where these are short. The most accurate digits need only be
+// as accurate as the less accurate of both. `least`: the fewest products that a variant takes.
+// `allows_ten`: the tails can be computed. `kept`: the widths are those without outliers. Then an
+// element of |A|·|B| is taken to be no smaller than K products of the mean magnitude of one operand
+// and the typical magnitude of the other: in the first term the operand with the mean over rows has
+// W, not S. The rounding terms stay as they are.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float summed, Path least,
-                                       bool allows_ten, bool kept = false) {
-  const float allowed = kCublasError * kCublasError * summed;
+                                       bool allows_ten, bool kept = false, float in_fp32 = 0.0F) {
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
   const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
   // Also false where a width, or the product of both, is infinite or NaN.
-  const auto is_accurate = [&](float left_out, float rounded) {
+  const auto is_accurate = [&](float left_out, float rounded, bool is_last) {
+    const float allowed =
+        kCublasError * kCublasError * (is_last ? std::fmax(summed, in_fp32) : summed);
     const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {
       return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b) + kFolded;
     };
@@ -287,9 +290,10 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float s
                kWidest * allowed;
   };
   const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;
-  if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded)) return Path::kSix;
-  if (least <= Path::kEight && !are_flat && is_accurate(kLowest, kRounded)) return Path::kEight;
-  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen)) {
+  if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded, false)) return Path::kSix;
+  if (least <= Path::kEight && !are_flat && is_accurate(kLowest, kRounded, !allows_ten))
+    return Path::kEight;
+  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen, true)) {
     return Path::kTen;
   }
   return Path::kFp32;

@@ -267,7 +267,7 @@ struct GemmParams {
   Path least = Path::kSix;
   bool allows_ten = false;                   // the kernel `refine` runs before
   bool allows_outliers = false;              // it may set them apart, and `add_outliers` runs after
-  float summed = 0.0F;                       // length of cuBLAS's sums, see decide()
+  float summed = 0.0F, in_fp32 = 0.0F;       // lengths of sums, see decide()
   std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
   bool float2_c = false;          // C allows float2 accesses: its rows are aligned to them
   bool evicts_first = false;      // C is stored with float2 and L2 priority evict_first
@@ -308,7 +308,7 @@ __device__ Path decide_path(const GemmParams& params, bool kept, float4 (&sums)[
                   __shfl_sync(~0U, sum.z, from)};
   };
   return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.summed, params.least,
-                params.allows_ten, kept);
+                params.allows_ten, kept, params.in_fp32);
 }
 
 }  // namespace tilegate::int8x3

@@ -630,6 +630,9 @@ struct Fp32Candidates {
     return candidates;
   }
 
+  // Whether candidates may not sum in longer chains than cuBLAS.
+  bool is_as_accurate() const { return longest_chain < std::numeric_limits<double>::infinity(); }
+
   // The fastest in the workspace of digits that take so many seconds.
   std::optional<Choice> fastest(double seconds, std::size_t workspace_bytes) const {
     const Candidate* best = nullptr;
@@ -738,6 +741,9 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   launches.fp32 = fp32.fastest(seconds, launches.workspace.bytes);
   if (launches.fp32) {
     launches.params.fp32.scheduler.count = 0;  // no tiles
+    if (!fp32.is_as_accurate()) {
+      launches.params.in_fp32 = static_cast<float>(launches.fp32->rounding_chain);
+    }
     launches.workspace.bytes =
         std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);
   } else if (splits && config.decomposition == kDataParallel) {

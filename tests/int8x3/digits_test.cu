@@ -294,12 +294,13 @@ double as_accurate(int products, const model::Widths& a, const model::Widths& b,
 }
 
 Path decided(const model::Widths& a, const model::Widths& b, double summed, Path least = Path::kSix,
-             bool allows_ten = true, bool kept = false) {
+             bool allows_ten = true, bool kept = false, double in_fp32 = 0.0) {
   const auto of_operand = [](const model::Widths& w) {
     return Widths{static_cast<float>(w.width), static_cast<float>(w.spread),
                   static_cast<float>(w.most)};
   };
-  return decide(of_operand(a), of_operand(b), static_cast<float>(summed), least, allows_ten, kept);
+  return decide(of_operand(a), of_operand(b), static_cast<float>(summed), least, allows_ten, kept,
+                static_cast<float>(in_fp32));
 }
 
 // Of either side of each threshold, 1 % away from it; the widths are such that one constant after
@@ -321,6 +322,14 @@ TEST(Decision, MatchesModelAtItsThresholds) {
         }
       }
       EXPECT_NE(decided_beside(0.99 * summed), decided_beside(1.01 * summed));
+      // Where cuBLAS's sums are too short, and those of FP32 are just long enough.
+      for (const double in_fp32 : {0.99 * summed, 1.01 * summed}) {
+        for (const bool allows_ten : {false, true}) {
+          EXPECT_EQ(
+              static_cast<int>(decided(a, b, 0.9 * summed, Path::kSix, allows_ten, kept, in_fp32)),
+              model::decision(a, b, 0.9 * summed, allows_ten, kept, in_fp32));
+        }
+      }
     }
   };
   const auto expect_threshold = [&](const model::Widths& a, const model::Widths& b) {

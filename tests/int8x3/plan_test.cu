@@ -5,6 +5,7 @@
 #include <random>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,21 @@ TEST(Int8Launches, PanelsAreComparedWithCublasOnTheWholeProduct) {
   const PanelSize panel{1, {128, 128, 512}};
   EXPECT_EQ(call.launches(panel, panel).params.summed, summed_in_fp32(problem));
   EXPECT_NE(summed_in_fp32(problem), summed_in_fp32(Problem::dense(panel.shape)));
+}
+
+// FP32 by other rungs sums all K one after another where C is large, though cuBLAS splits K. Where
+// C is small such kernels are not taken.
+TEST(Int8Launches, KnowTheSumsOfFp32ThatDigitsMayReplace) {
+  const auto in_fp32 = [](const Shape& shape) {
+    const Problem problem = Problem::dense(shape);
+    const Launches launches =
+        launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
+                    Workspace(problem, gpu(90), false), Fp32Candidates::of(problem, gpu(90)));
+    return std::pair(launches.fp32.has_value(), launches.params.in_fp32);
+  };
+  EXPECT_EQ(in_fp32({3072, 3072, 8192}), std::pair(true, 8194.0F));  // and alpha, beta
+  EXPECT_EQ(in_fp32({1920, 2048, 1024}).second, 0.0F);
+  EXPECT_EQ(in_fp32({512, 512, 512}), std::pair(false, 0.0F));
 }
 
 // The plan expects what the device decides for normal operands.

@@ -59,6 +59,7 @@ std::vector<float> product(const Rows& a, const Rows& b, int products,
 double expected_error(int products, const Widths& a, const Widths& b, double summed,
                       bool kept = false);
 // The fewest products that are no less accurate than FP32, or 32: none are.
-int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept = false);
+int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept = false,
+             double in_fp32 = 0.0);
 
 }  // namespace tilegate::models::int8x3

@@ -182,29 +182,26 @@ std::int64_t parts_in_fp32(const Product& product) {
   const std::int64_t tiles = tiles_of(product, 128, 128), wide = tiles_of(product, 128, 256),
                      tall = tiles_of(product, 256, 128);
   if (form == "NT" && tiles >= 512) return 1;
-  if (form != "TN" && tiles == 64 && product.m == product.n && product.k <= 1024) return 1;
   const double idle = 132.0 * 0.15;
-  if (tiles >= (form == "TT" ? 512 : 256) &&
-      132.0 * waves(wide) - static_cast<double>(wide) <= idle &&
-      132.0 * waves(tall) - static_cast<double>(tall) <= idle) {
+  if (132.0 * waves(wide) - static_cast<double>(wide) <= idle &&
+      132.0 * waves(tall) - static_cast<double>(tall) <= idle && (form != "TT" || tiles >= 512)) {
     return form == "TN" ? 2 : form == "NT" ? 3 : 1;
   }
   std::int64_t shortest = 650;
   if (form == "TN" && tiles < 1024) shortest = 380;
   if (tiles < 512) shortest = 300;
-  if (tiles < 256) shortest = 120;
   std::vector<double> costs;  // of 1, 2, … parts
-  for (int parts = 1; parts <= (tiles < 512 ? 16 : 6); ++parts) {
+  for (int parts = 1; parts <= (tiles < 512 ? 8 : 4); ++parts) {
     if (parts > 1 && parts * shortest > product.k) break;
     double least = std::numeric_limits<double>::infinity();
     for (const std::int64_t of : {wide, tall}) {
       double cost = waves(of * parts) * static_cast<double>(product.k) / parts;
-      if (parts > 1) cost += 100.0 * static_cast<double>(of * parts) / 132.0;
+      if (parts > 1) cost += 60.0 * static_cast<double>(of * parts) / 132.0;
       least = std::min(least, cost);
     }
     costs.push_back(least);
   }
-  const double most = 1.12 * *std::ranges::min_element(costs);
+  const double most = 1.04 * *std::ranges::min_element(costs);
   const auto last =
       std::find_if(costs.rbegin(), costs.rend(), [&](double cost) { return cost <= most; });
   return costs.rend() - last;
@@ -212,10 +209,23 @@ std::int64_t parts_in_fp32(const Product& product) {
 
 double summed_in_fp32(const Product& product) {
   const std::int64_t k = product.k, tiles = tiles_of(product, 128, 128);
-  const std::int64_t summed = k <= 128     ? k
-                              : tiles < 16 ? 64
-                              : tiles < 64 ? 112
-                                           : k / parts_in_fp32(product);
+  std::int64_t summed = k;
+  if (k > 128) {
+    if (tiles < 16) {
+      summed = 64;
+    } else if (tiles < 64) {
+      summed = 112;
+    } else if (tiles >= 256) {
+      summed = k / parts_in_fp32(product);
+    } else if (!product.vectors) {
+      summed = std::min<std::int64_t>(k / 5, 350);
+    } else if (k > 1024) {
+      summed = std::max<std::int64_t>(k / 6, 512);
+    } else if (k > 512 && tiles < 128) {
+      const bool is_whole = tiles == 64 && product.m == product.n;
+      summed = product.form == "TN" ? k / 4 : is_whole ? k : k / 3;
+    }
+  }
   return static_cast<double>(std::max<std::int64_t>(summed, 64));
 }
 

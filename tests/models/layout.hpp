@@ -82,11 +82,12 @@ struct TailWork {
 std::vector<TailWork> tail_work_in_order(const std::vector<Tile>& tiles, std::int64_t head,
                                          std::int64_t k_splits, std::int64_t k_tiles);
 
-// The parts into which cuBLAS in FP32 splits K, and the products that it adds one after another, as
-// rungs that split operands assume.
+// The parts into which cuBLAS in FP32 splits K for a large C, and the products that it adds one
+// after another, as rungs that split operands assume.
 struct Product {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::string_view form = "NN";  // of op(A) and op(B)
+  bool vectors = true;           // whether A and B allow them
 };
 std::int64_t parts_in_fp32(const Product& product);
 double summed_in_fp32(const Product& product);

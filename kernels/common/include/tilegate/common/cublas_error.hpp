@@ -18,29 +18,29 @@ namespace tilegate {
 // it adds one after another. With normal operands 1.79e-8 was measured.
 constexpr float kCublasError = 1.7e-8F;
 
-// The parts into which cuBLAS may split K, a high estimate, for a C of at least 64 tiles of
-// 128×128. It splits K where the last wave of its tiles, 128×256, would be short. Its number of
-// parts balances that wave against the exchange of partial sums, and depends on op(A) and op(B).
+// The parts into which cuBLAS may split K where C has at least 256 tiles of 128×128: rather too
+// many. It splits K where the last wave of its tiles, 128×256, would be short. Its number of parts
+// balances that wave against the exchange of partial sums, and depends on op(A) and op(B).
 //
-// Fitted to 15,600 random problems with K of 2^9 to 2^14 (normal operands, NVIDIA H100 80GB HBM3,
-// cuBLAS 13). Its error was that of more parts in 1.3 % of them, of twice as many in 0.3 %.
+// Fitted to 9,000 random problems with K of 2^9 to 2^14 (normal operands, NVIDIA H100 80GB HBM3,
+// cuBLAS 13). Its error was that of 1.5 times as many parts in 1.4 % of them, of twice as many in
+// 0.3 %.
 inline std::int64_t parts_in_fp32(const Problem& problem) {
   constexpr auto kSms = static_cast<std::int64_t>(kH200.multiprocessors);
-  constexpr double kWholeWave = 0.15;     // of a wave idle, at most
-  constexpr double kPartialSums = 100.0;  // k per wave and part, that their exchange takes
-  constexpr double kAboutAsFast = 1.12;   // it may take any number of parts in this range
+  constexpr double kWholeWave = 0.15;    // of a wave idle, at most
+  constexpr double kPartialSums = 60.0;  // k per wave and part, that their exchange takes
+  constexpr double kAboutAsFast = 1.04;  // it may take any number of parts in this range
   const std::int64_t m = problem.shape.m, n = problem.shape.n, k = problem.shape.k;
   const bool t_a = problem.op_a == Op::kT, t_b = problem.op_b == Op::kT;
   const bool nt = !t_a && t_b, tn = t_a && !t_b, tt = t_a && t_b;
   const std::int64_t tiles = problem.batch * ceil_div(m, 128) * ceil_div(n, 128);
   if (nt && tiles >= 512) return 1;
-  if (!tn && tiles == 64 && m == n && k <= 1024) return 1;
   const std::array cublas_tiles = {problem.batch * ceil_div(m, 128) * ceil_div(n, 256),
                                    problem.batch * ceil_div(m, 256) * ceil_div(n, 128)};
   const bool whole_waves = std::ranges::all_of(cublas_tiles, [](std::int64_t of) {
     return static_cast<double>(ceil_div(of, kSms) * kSms - of) <= kWholeWave * kSms;
   });
-  if (tiles >= (tt ? 512 : 256) && whole_waves) return tn ? 2 : nt ? 3 : 1;
+  if (whole_waves && (!tt || tiles >= 512)) return tn ? 2 : nt ? 3 : 1;
   const auto cost = [&](std::int64_t parts) {
     double least = std::numeric_limits<double>::infinity();
     for (const std::int64_t of : cublas_tiles) {
@@ -50,11 +50,8 @@ inline std::int64_t parts_in_fp32(const Problem& problem) {
     }
     return least;
   };
-  const std::int64_t shortest = tiles < 256          ? 120
-                                : tiles < 512        ? 300
-                                : tiles < 1024 && tn ? 380
-                                                     : 650;  // part of K
-  std::int64_t parts = std::clamp<std::int64_t>(k / shortest, 1, tiles < 512 ? 16 : 6);
+  const std::int64_t shortest = tiles < 512 ? 300 : tiles < 1024 && tn ? 380 : 650;  // part of K
+  std::int64_t parts = std::clamp<std::int64_t>(k / shortest, 1, tiles < 512 ? 8 : 4);
   double least = cost(1);
   for (std::int64_t i = 2; i <= parts; ++i) least = std::min(least, cost(i));
   while (cost(parts) > kAboutAsFast * least) --parts;
@@ -70,7 +67,14 @@ inline float summed_in_fp32(const Problem& problem) {
     if (k <= 128) return k;
     if (tiles < 16) return std::int64_t{64};
     if (tiles < 64) return std::int64_t{112};
-    return k / parts_in_fp32(problem);
+    if (tiles >= 256) return k / parts_in_fp32(problem);
+    if (!allows_vectors(problem, Operand::kA) || !allows_vectors(problem, Operand::kB)) {
+      return std::min<std::int64_t>(k / 5, 350);
+    }
+    if (k > 1024) return std::max<std::int64_t>(512, k / 6);
+    if (tiles >= 128 || k <= 512) return k;
+    if (problem.op_a == Op::kT && problem.op_b == Op::kN) return k / 4;
+    return tiles == 64 && problem.shape.m == problem.shape.n ? k : k / 3;  // 1024³: all of K
   };
   return static_cast<float>(std::max<std::int64_t>(length(), 64));
 }
