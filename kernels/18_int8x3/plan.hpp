@@ -44,6 +44,7 @@ namespace {
 
 // The split kernel of a problem. Each kernel below is an instance of a template in split.cuh.
 
+using Long = LongConfig<256, 2>;
 using Ahead = AheadConfig<16, 6, 1>;
 using Many = AheadConfig<8, 6, 2>;
 
@@ -51,25 +52,23 @@ using Many = AheadConfig<8, 6, 2>;
 struct SplitPlan {
   // kAny: split_short<AnyRows>, for GPUs without clusters or with less shared memory. kFew:
   // split_short<FewRows>. kMany, kAhead: split_ahead<Many>, split_ahead<Ahead>. kLong:
-  // split_long.
+  // split_long<Long>.
   enum class Kernel : std::uint8_t { kAny, kFew, kMany, kAhead, kLong } kernel = Kernel::kAny;
   int rows = AnyRows::kRows;  // per group
   unsigned cluster = 1;
   bool evicts_first = false;  // operands are read with L2 priority evict_first
 
   SplitPlan() = default;
-  // `groups`: groups of Ahead::kRows rows; `c_bytes`: size of C.
+  // `groups`: groups of Long::kRows rows; `c_bytes`: size of C.
   SplitPlan(std::int64_t groups, std::int64_t k, double c_bytes, int multiprocessors)
       : kernel(kernel_for(groups, k, multiprocessors)),
-        rows(kernel == Kernel::kFew    ? FewRows::kRows
-             : kernel == Kernel::kLong ? LongRows::kRows
-                                       : Ahead::kRows) {
+        rows(kernel == Kernel::kFew ? FewRows::kRows : Long::kRows) {
     if (kernel == Kernel::kLong) cluster = kMaxSplitCluster;
     if (kernel == Kernel::kMany) cluster = 2;
     if (kernel == Kernel::kAhead) {
       for (cluster = 2; ceil_div(k, kChunkK) > cluster * Ahead::kMaxChunks;) cluster *= 2;
     }
-    const double elements = static_cast<double>(groups * Ahead::kRows) * static_cast<double>(k);
+    const double elements = static_cast<double>(groups * Long::kRows) * static_cast<double>(k);
     evicts_first = (kernel == Kernel::kMany || kernel == Kernel::kAhead) && k <= kEvictFirstK &&
                    elements * (kPlanes + sizeof(float)) + c_bytes > kNearlyL2Bytes &&
                    elements * kPlanes <= kH200.l2_bytes;
@@ -104,8 +103,8 @@ struct SplitPlan {
     if (k > kFewRowsK) {  // kMany has twice as many resident clusters as kAhead
       return k <= kManyK && 2 * groups > multiprocessors ? Kernel::kMany : Kernel::kAhead;
     }
-    return groups * Ahead::kRows * (k + kRowElements) >= kManyElements ? Kernel::kMany
-                                                                       : Kernel::kFew;
+    return groups * Long::kRows * (k + kRowElements) >= kManyElements ? Kernel::kMany
+                                                                      : Kernel::kFew;
   }
 };
 
@@ -130,7 +129,7 @@ struct Workspace {
       : a(split_chunks<Planes>(problem, Operand::kA)),
         b(split_chunks<Planes>(problem, Operand::kB)) {
     if (!by_warps) {
-      split = SplitPlan((a.matrices * a.rows() + b.matrices * b.rows()) / Ahead::kRows,
+      split = SplitPlan((a.matrices * a.rows() + b.matrices * b.rows()) / Long::kRows,
                         problem.shape.k, bytes_of_c(problem), device.multiprocessors);
     }
     planes_a = aligned(sizeof(Path));
@@ -298,7 +297,8 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
       return enqueue_split<AheadStorage<Ahead>>(launches, args, stream, Ahead::kThreads,
                                                 split_ahead<Ahead>);
     case SplitPlan::Kernel::kLong:
-      return enqueue_split<LongStorage>(launches, args, stream, LongRows::kThreads, split_long);
+      return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
+                                              split_long<Long>);
     case SplitPlan::Kernel::kAny:
       break;
   }
@@ -796,7 +796,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
       kernel.parameters.push_back(parameter::ring(
           "turns of a block", ceil_div(params.a.chunks_k * kChunkK, FewRows::kBlockK), kept + 1));
     } else if (split.kernel == SplitPlan::Kernel::kLong) {
-      kernel.parameters.push_back(parameter::tiles("chunks of a block", chunks, kKeptK / kChunkK));
+      kernel.parameters.push_back(
+          parameter::tiles("chunks of a block", chunks, std::int64_t{Long::kChunks}));
     } else {
       const int warps = split.kernel == SplitPlan::Kernel::kMany ? Many::kWarps : Ahead::kWarps;
       kernel.parameters.push_back(
@@ -898,10 +899,10 @@ inline bool has_warpgroups(const Device& device) {
   return check_device({.compute_capability = 90, .no_later = true}, device).ok();
 }
 
-// The split kernel has up to 16 blocks per chunk of 128 rows; for long rows 128.
+// The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.
 inline Status check_size(const Problem& problem) {
   return check_split_size(problem, Eight::kBlockN,
-                          problem.shape.k > Ahead::kMaxK ? 16.0 * kMaxSplitCluster : 16.0);
+                          problem.shape.k > Ahead::kMaxK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
 // Whether the device can run the configuration.

@@ -105,7 +105,7 @@ void add_digits(PathCases& cases) {
   // The other kernels that split, and a tile in three pieces.
   cases.add({.shape = {3, 5, 1060}}, 6, {"128x64", "128x64splitk"});
   cases.add({.shape = {3, 5, 1540}}, 6, {"128x128streamk"});
-  cases.add({.shape = {3, 2, 33000}}, kFp32, {"128x64"});  // three rounds of a block
+  cases.add({.shape = {3, 2, 12300}}, kFp32, {"128x64"});
   // Digits of A serve two panels; those of the next K add to C.
   cases.add_panels({.shape = {3, 130, 260}}, 130'000, {"128x64", "128x128pairs"});
   if (!is_thorough()) return;

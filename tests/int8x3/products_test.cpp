@@ -128,7 +128,7 @@ TEST(Int8Plan, LimitsRowsByTheBlocksThatSplitThem) {
   };
   EXPECT_TRUE(takes(std::int64_t{1} << 33, 12288));
   EXPECT_FALSE(takes(std::int64_t{1} << 33, 12289));
-  EXPECT_TRUE(takes(std::int64_t{1} << 30, 12289));
+  EXPECT_TRUE(takes(std::int64_t{1} << 31, 12289));
 }
 
 TEST(Int8Plan, TakesTensorCoresFromK128) {

@@ -122,9 +122,7 @@ SplitPlan plan_of(SplitPlan::Kernel kernel, unsigned cluster = 1) {
   SplitPlan plan;
   plan.kernel = kernel;
   const bool is_short = kernel == SplitPlan::Kernel::kAny || kernel == SplitPlan::Kernel::kFew;
-  plan.rows = is_short                             ? FewRows::kRows
-              : kernel == SplitPlan::Kernel::kLong ? LongRows::kRows
-                                                   : Ahead::kRows;
+  plan.rows = is_short ? FewRows::kRows : Long::kRows;
   plan.cluster = cluster;
   return plan;
 }
@@ -216,7 +214,7 @@ TEST(Int8Split, ClustersHoldTheirRows) {
 TEST(Int8Split, TakesTheFastestMeasuredKernel) {
   using Kernel = SplitPlan::Kernel;
   const auto kernel = [](std::int64_t rows, std::int64_t k) {
-    return SplitPlan(rows / Ahead::kRows, k, 0.0, 132).kernel;
+    return SplitPlan(rows / Long::kRows, k, 0.0, 132).kernel;
   };
   EXPECT_EQ(kernel(2048, 768), Kernel::kFew);
   EXPECT_EQ(kernel(2048, 1024), Kernel::kMany);
@@ -229,7 +227,7 @@ TEST(Int8Split, TakesTheFastestMeasuredKernel) {
 
 TEST(Int8Split, EvictsOperandsWhereDigitsFitInL2) {
   const auto evicts_first = [](const Shape& shape) {
-    return SplitPlan((shape.m + shape.n) / Ahead::kRows, shape.k,
+    return SplitPlan((shape.m + shape.n) / Long::kRows, shape.k,
                      4.0 * static_cast<double>(shape.m * shape.n), 132)
         .evicts_first;
   };
