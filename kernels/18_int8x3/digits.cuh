@@ -273,27 +273,31 @@ struct Widths {
 // W, not S. The rounding terms stay as they are.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float summed, Path least,
                                        bool allows_ten, bool kept = false, float in_fp32 = 0.0F) {
+  const float allowed = kCublasError * kCublasError * summed;
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
   const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
   // Also false where a width, or the product of both, is infinite or NaN.
-  const auto is_accurate = [&](float left_out, float rounded, bool is_last) {
-    const float allowed =
-        kCublasError * kCublasError * (is_last ? std::fmax(summed, in_fp32) : summed);
+  const auto is_accurate = [&](float left_out, float rounded, float most) {
     const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {
       return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b) + kFolded;
     };
-    return error(a.width, b.width, a.width, b.width) <= allowed &&
+    return error(a.width, b.width, a.width, b.width) <= most &&
            error(a.most * both, kept ? b.width : b.spread, a.most * ratio_b, b.spread * ratio_a) <=
-               kWidest * allowed &&
+               kWidest * most &&
            error(kept ? a.width : a.spread, b.most * both, a.spread * ratio_b, b.most * ratio_a) <=
-               kWidest * allowed;
+               kWidest * most;
   };
   const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;
-  if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded, false)) return Path::kSix;
-  if (least <= Path::kEight && !are_flat && is_accurate(kLowest, kRounded, !allows_ten))
+  if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded, allowed)) {
+    return Path::kSix;
+  }
+  const float of_last = std::fmax(allowed, kCublasError * kCublasError * in_fp32);
+  if (least <= Path::kEight && !are_flat &&
+      is_accurate(kLowest, kRounded, allows_ten ? allowed : of_last)) {
     return Path::kEight;
-  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen, true)) {
+  }
+  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen, of_last)) {
     return Path::kTen;
   }
   return Path::kFp32;
