@@ -264,16 +264,20 @@ struct Widths {
   float most;           // the largest spread
 };
 
-// `summed`: products in one serial sum of cuBLAS, K or fewer (summed_in_fp32); `in_fp32`: in one of
-// the kernels that FP32 would take, 0 where these are short. The most accurate digits need only be
-// as accurate as the less accurate of both. `least`: the fewest products that a variant takes.
+// The squared error of a sum of so many products in FP32, one after another.
+__host__ __device__ constexpr float squared_error_of(float summed) {
+  return kCublasError * kCublasError * summed;
+}
+
+// `allowed`: the squared error of cuBLAS; `allowed_of_ten`: that of cuBLAS, or of FP32 in the place
+// of ten products where it is larger. `least`: the fewest products that a variant takes.
 // `allows_ten`: the tails can be computed. `kept`: the widths are those without outliers. Then an
 // element of |A|·|B| is taken to be no smaller than K products of the mean magnitude of one operand
 // and the typical magnitude of the other: in the first term the operand with the mean over rows has
 // W, not S. The rounding terms stay as they are.
-__host__ __device__ inline Path decide(const Widths& a, const Widths& b, float summed, Path least,
-                                       bool allows_ten, bool kept = false, float in_fp32 = 0.0F) {
-  const float allowed = kCublasError * kCublasError * summed;
+__host__ __device__ inline Path decide(const Widths& a, const Widths& b, float allowed,
+                                       float allowed_of_ten, Path least, bool allows_ten,
+                                       bool kept = false) {
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
   const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
@@ -292,12 +296,10 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float s
   if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded, allowed)) {
     return Path::kSix;
   }
-  const float of_last = std::fmax(allowed, kCublasError * kCublasError * in_fp32);
-  if (least <= Path::kEight && !are_flat &&
-      is_accurate(kLowest, kRounded, allows_ten ? allowed : of_last)) {
+  if (least <= Path::kEight && !are_flat && is_accurate(kLowest, kRounded, allowed)) {
     return Path::kEight;
   }
-  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen, of_last)) {
+  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen, allowed_of_ten)) {
     return Path::kTen;
   }
   return Path::kFp32;

@@ -24,7 +24,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     if (best.enqueue && seconds >= best.seconds) continue;
     params.widths.of_a = params.widths.of_b = 1;
     params.rows_a = params.rows_b = 1.0F;
-    params.summed = summed;
+    params.allowed = squared_error_of(summed);
     params.fp32.scheduler.count = 0;  // no tiles
     params.fp32.split_k = {};
     const auto blocks = static_cast<std::size_t>(config.stream_k() ? launches.blocks : 0);
@@ -79,7 +79,7 @@ Status Prepared::enqueue(const float* from, Stream stream) const {
     GemmParams& params = launches.params;
     params.allows_ten = true;
     params.least = Path::kTen;
-    params.summed = std::numeric_limits<float>::infinity();
+    params.allowed_of_ten = std::numeric_limits<float>::infinity();
     (of_a ? params.widths.of_a : params.widths.of_b) = static_cast<unsigned>(layout.groups);
     (of_a ? launches.workspace.tails_a : launches.workspace.tails_b) = layout.tails;
     (of_a ? launches.refine_a : launches.refine_b) = refine_job(problem, operand, layout.planes);

@@ -265,10 +265,10 @@ struct GemmParams {
   // The decision of `refine`, which the GEMM must share: sums in another kernel could differ.
   Path* refined = nullptr;
   Path least = Path::kSix;
-  bool allows_ten = false;                   // the kernel `refine` runs before
-  bool allows_outliers = false;              // it may set them apart, and `add_outliers` runs after
-  float summed = 0.0F, in_fp32 = 0.0F;       // lengths of sums, see decide()
-  std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
+  bool allows_ten = false;       // the kernel `refine` runs before
+  bool allows_outliers = false;  // it may set them apart, and `add_outliers` runs after
+  float allowed = 0.0F, allowed_of_ten = 0.0F;  // squared errors, see decide()
+  std::int64_t first_chunk = 0, chunks = 0;     // chunks of K of this launch
   bool float2_c = false;          // C allows float2 accesses: its rows are aligned to them
   bool evicts_first = false;      // C is stored with float2 and L2 priority evict_first
   TileScheduler six, eight;       // the tiles of a cluster count as one tile; ten
@@ -307,8 +307,8 @@ __device__ Path decide_path(const GemmParams& params, bool kept, float4 (&sums)[
     return Widths{__shfl_sync(~0U, sum.x, from) / rows, __shfl_sync(~0U, sum.y, from) / rows,
                   __shfl_sync(~0U, sum.z, from)};
   };
-  return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.summed, params.least,
-                params.allows_ten, kept, params.in_fp32);
+  return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.allowed,
+                params.allowed_of_ten, params.least, params.allows_ten, kept);
 }
 
 }  // namespace tilegate::int8x3

@@ -54,7 +54,9 @@ inline Launches PanelCall::launches(const PanelSize& largest, const PanelSize& s
   const Workspace workspace(panel(room), device, config->by_warps);
   Launches launches = launches_of(*config, panel(size), device, least,
                                   workspace.for_panel(panel(size)), {}, workspace_limit);
-  launches.params.summed = summed_in_fp32(problem);  // cuBLAS computes the whole product
+  // cuBLAS computes the whole product.
+  launches.params.allowed = squared_error_of(summed_in_fp32(problem));
+  launches.params.allowed_of_ten = launches.params.allowed;
   return launches;
 }
 

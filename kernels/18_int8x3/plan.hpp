@@ -197,7 +197,8 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .rows_a = static_cast<float>(m * workspace.a.matrices),
           .rows_b = static_cast<float>(n * workspace.b.matrices),
           .least = least,
-          .summed = summed_in_fp32(problem),
+          .allowed = squared_error_of(summed_in_fp32(problem)),
+          .allowed_of_ten = squared_error_of(summed_in_fp32(problem)),
           .float2_c = allows_float2_of_c(problem),
           .evicts_first = allows_float2_of_c(problem) &&
                           (workspace.split.evicts_first || bytes_of_c(problem) > kH200.l2_bytes),
@@ -554,8 +555,8 @@ inline Path path_of_normal(const Problem& problem) {
     const float mean = width(k);
     return Widths{mean, mean, width(k * static_cast<double>(problem.batch * rows))};
   };
-  return decide(widths(problem.shape.m), widths(problem.shape.n),
-                static_cast<float>(kCertain * summed_in_fp32(problem)), Path::kSix,
+  const float allowed = static_cast<float>(kCertain) * squared_error_of(summed_in_fp32(problem));
+  return decide(widths(problem.shape.m), widths(problem.shape.n), allowed, allowed, Path::kSix,
                 flop(problem) >= kLeastForNormal);
 }
 
@@ -742,7 +743,8 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   if (launches.fp32) {
     launches.params.fp32.scheduler.count = 0;  // no tiles
     if (!fp32.is_as_accurate()) {
-      launches.params.in_fp32 = static_cast<float>(launches.fp32->rounding_chain);
+      const float in_fp32 = squared_error_of(static_cast<float>(launches.fp32->rounding_chain));
+      launches.params.allowed_of_ten = std::max(launches.params.allowed, in_fp32);
     }
     launches.workspace.bytes =
         std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);

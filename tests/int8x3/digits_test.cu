@@ -299,8 +299,9 @@ Path decided(const model::Widths& a, const model::Widths& b, double summed, Path
     return Widths{static_cast<float>(w.width), static_cast<float>(w.spread),
                   static_cast<float>(w.most)};
   };
-  return decide(of_operand(a), of_operand(b), static_cast<float>(summed), least, allows_ten, kept,
-                static_cast<float>(in_fp32));
+  return decide(of_operand(a), of_operand(b), squared_error_of(static_cast<float>(summed)),
+                squared_error_of(static_cast<float>(std::max(summed, in_fp32))), least, allows_ten,
+                kept);
 }
 
 // Of either side of each threshold, 1 % away from it; the widths are such that one constant after

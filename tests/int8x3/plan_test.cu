@@ -5,7 +5,6 @@
 #include <random>
 #include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -48,23 +47,25 @@ TEST(Int8Launches, PanelsAreComparedWithCublasOnTheWholeProduct) {
   const Problem problem = Problem::dense({1024, 1024, 1000});
   const PanelCall call{&config_of("128x64"), Path::kSix, problem, gpu(90), kNoWorkspaceLimit};
   const PanelSize panel{1, {128, 128, 512}};
-  EXPECT_EQ(call.launches(panel, panel).params.summed, summed_in_fp32(problem));
+  EXPECT_EQ(call.launches(panel, panel).params.allowed, squared_error_of(summed_in_fp32(problem)));
   EXPECT_NE(summed_in_fp32(problem), summed_in_fp32(Problem::dense(panel.shape)));
 }
 
 // FP32 by other rungs sums all K one after another where C is large, though cuBLAS splits K. Where
 // C is small such kernels are not taken.
-TEST(Int8Launches, KnowTheSumsOfFp32ThatDigitsMayReplace) {
-  const auto in_fp32 = [](const Shape& shape) {
+TEST(Int8Launches, KnowTheErrorOfFp32ThatTenProductsReplace) {
+  const auto expect = [](const Shape& shape, float summed, float in_fp32) {
     const Problem problem = Problem::dense(shape);
-    const Launches launches =
+    const GemmParams params =
         launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
-                    Workspace(problem, gpu(90), false), Fp32Candidates::of(problem, gpu(90)));
-    return std::pair(launches.fp32.has_value(), launches.params.in_fp32);
+                    Workspace(problem, gpu(90), false), Fp32Candidates::of(problem, gpu(90)))
+            .params;
+    EXPECT_EQ(params.allowed, squared_error_of(summed));
+    EXPECT_EQ(params.allowed_of_ten, squared_error_of(in_fp32));
   };
-  EXPECT_EQ(in_fp32({3072, 3072, 8192}), std::pair(true, 8194.0F));  // and alpha, beta
-  EXPECT_EQ(in_fp32({1920, 2048, 1024}).second, 0.0F);
-  EXPECT_EQ(in_fp32({512, 512, 512}), std::pair(false, 0.0F));
+  expect({3072, 3072, 8192}, 2048.0F, 8194.0F);  // and alpha, beta
+  expect({1920, 2048, 1024}, 1024.0F, 1024.0F);
+  expect({512, 512, 512}, 112.0F, 112.0F);
 }
 
 // The plan expects what the device decides for normal operands.

@@ -215,7 +215,7 @@ TEST(CublasError, SummationLengthMatchesModel) {
   };
   for (const std::int64_t k :
        {1, 63, 64, 65, 127, 128, 129, 560, 1023, 1024, 1750, 3077, 16384, 300000}) {
-    for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17, 23, 32}) {
+    for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17, 23, 100}) {
       for (const std::int64_t cols : {1, 4, 5, 8, 15, 16, 17, 33}) {
         for (const std::int64_t ragged : {0, 127}) {
           const Shape shape{128 * rows - ragged, 128 * cols - ragged, k};
@@ -243,7 +243,10 @@ TEST(CublasError, PartsOfKAreAtLeastThoseMeasured) {
   for (const auto& [name, least, most] : {std::tuple{"4096x4096x4096", 1, 1},
                                           {"2048x2048x16384", 1, 1},
                                           {"4096x4096x4096/NT", 1, 1},
-                                          {"4096x4096x4096/TN", 2, 2},
+                                          {"4096x4096x4096/TN", 2, 3},
+                                          {"8192x8192x8192", 1, 1},
+                                          {"8192x8192x8192/TN", 3, 3},
+                                          {"6144x6144x6144", 1, 4},
                                           {"2048x2048x8192/NT", 3, 3},
                                           {"3072x3072x3072", 4, 4},
                                           {"3001x2999x3003", 4, 4},

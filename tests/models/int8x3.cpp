@@ -258,8 +258,7 @@ int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, b
   const bool are_flat = is_flat(a.width) && is_flat(b.width);
   for (const int products : {6, 8, 10}) {
     if (products < 10 ? are_flat : !allows_ten) continue;
-    // The last before FP32 may be as inaccurate as that.
-    const double allowed = products == (allows_ten ? 10 : 8) ? std::max(summed, in_fp32) : summed;
+    const double allowed = products == 10 ? std::max(summed, in_fp32) : summed;
     if (expected_error(products, a, b, allowed, kept) <= 1.0) return products;
   }
   return 32;

@@ -60,6 +60,6 @@ double expected_error(int products, const Widths& a, const Widths& b, double sum
                       bool kept = false);
 // The fewest products that are no less accurate than FP32, or 32: none are.
 int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept = false,
-             double in_fp32 = 0.0);
+             double in_fp32 = 0.0);  // the length of the sums of FP32, which ten products replace
 
 }  // namespace tilegate::models::int8x3

@@ -182,10 +182,12 @@ std::int64_t parts_in_fp32(const Product& product) {
   const std::int64_t tiles = tiles_of(product, 128, 128), wide = tiles_of(product, 128, 256),
                      tall = tiles_of(product, 256, 128);
   if (form == "NT" && tiles >= 512) return 1;
-  const double idle = 132.0 * 0.15;
-  if (132.0 * waves(wide) - static_cast<double>(wide) <= idle &&
-      132.0 * waves(tall) - static_cast<double>(tall) <= idle && (form != "TT" || tiles >= 512)) {
-    return form == "TN" ? 2 : form == "NT" ? 3 : 1;
+  const auto is_whole = [](std::int64_t of) {
+    const double idle = 132.0 * waves(of) - static_cast<double>(of);
+    return idle <= 132.0 * 0.15 || of >= 12 * 132;
+  };
+  if (is_whole(wide) && is_whole(tall) && (form != "TT" || tiles >= 512)) {
+    return form == "TN" || form == "NT" ? 3 : 1;
   }
   std::int64_t shortest = 650;
   if (form == "TN" && tiles < 1024) shortest = 380;

@@ -27,9 +27,10 @@ constexpr float kCublasError = 1.7e-8F;
 // 0.3 %.
 inline std::int64_t parts_in_fp32(const Problem& problem) {
   constexpr auto kSms = static_cast<std::int64_t>(kH200.multiprocessors);
-  constexpr double kWholeWave = 0.15;    // of a wave idle, at most
-  constexpr double kPartialSums = 60.0;  // k per wave and part, that their exchange takes
-  constexpr double kAboutAsFast = 1.04;  // it may take any number of parts in this range
+  constexpr double kWholeWave = 0.15;      // of a wave idle, at most
+  constexpr std::int64_t kManyWaves = 12;  // then the last one does not matter
+  constexpr double kPartialSums = 60.0;    // k per wave and part, that their exchange takes
+  constexpr double kAboutAsFast = 1.04;    // it may take any number of parts in this range
   const std::int64_t m = problem.shape.m, n = problem.shape.n, k = problem.shape.k;
   const bool t_a = problem.op_a == Op::kT, t_b = problem.op_b == Op::kT;
   const bool nt = !t_a && t_b, tn = t_a && !t_b, tt = t_a && t_b;
@@ -38,9 +39,10 @@ inline std::int64_t parts_in_fp32(const Problem& problem) {
   const std::array cublas_tiles = {problem.batch * ceil_div(m, 128) * ceil_div(n, 256),
                                    problem.batch * ceil_div(m, 256) * ceil_div(n, 128)};
   const bool whole_waves = std::ranges::all_of(cublas_tiles, [](std::int64_t of) {
-    return static_cast<double>(ceil_div(of, kSms) * kSms - of) <= kWholeWave * kSms;
+    return of >= kManyWaves * kSms ||
+           static_cast<double>(ceil_div(of, kSms) * kSms - of) <= kWholeWave * kSms;
   });
-  if (whole_waves && (!tt || tiles >= 512)) return tn ? 2 : nt ? 3 : 1;
+  if (whole_waves && (!tt || tiles >= 512)) return tn || nt ? 3 : 1;
   const auto cost = [&](std::int64_t parts) {
     double least = std::numeric_limits<double>::infinity();
     for (const std::int64_t of : cublas_tiles) {
