@@ -187,7 +187,8 @@ std::int64_t parts_in_fp32(const Product& product) {
     return idle <= 132.0 * 0.15 || of >= 12 * 132;
   };
   if (is_whole(wide) && is_whole(tall) && (form != "TT" || tiles >= 512)) {
-    return form == "TN" || form == "NT" ? 3 : 1;
+    if (form == "NN" || form == "TT" || product.k < 2048) return 1;
+    return product.k < 3072 ? 2 : 3;
   }
   std::int64_t shortest = 650;
   if (form == "TN" && tiles < 1024) shortest = 380;
