@@ -346,6 +346,16 @@ TEST_F(DistributedDigits, TakeEmptyShards) {
   }
 }
 
+// Without the kernel for whole rows: two kernels split, as row-parallel.
+TEST_F(DistributedDigits, AreTheSameOnOlderDevices) {
+  if (device::current().is_cuda) GTEST_SKIP() << "plans for another GPU than this one";
+  const Whole whole = whole_of(operation({70, 40, 140}, Math::fp32_split), 6);
+  for (const int ranks : {1, 2}) {
+    const Layout older{.ranks = ranks, .same_bits = true, .is_older = true};
+    expect_same_bits(product_over(older, whole), product_over({.same_bits = true}, whole));
+  }
+}
+
 // By night K needs several launches of the GEMM, on one rank and on two.
 TEST_F(DistributedDigits, AreTheSameForLongK) {
   const Operation of = operation({3, 2, is_thorough() ? 90'000 : 900}, Math::fp32_split);

@@ -39,6 +39,7 @@ struct Layout {
   bool same_bits = false;
   std::uint64_t seed = 0;   // of uneven shards; 0: even ones
   int multiprocessors = 0;  // 0: the device's
+  bool is_older = false;    // plan as for a GPU of compute capability 8.0; on the executor only
 };
 
 inline std::string name_of(const Layout& layout) {
@@ -223,7 +224,7 @@ inline Whole random_whole(const Problem& problem, verifier::Inputs inputs, std::
 
 // Runs one rank of multiply().
 inline Status multiply_on(Transport& transport, const DistributedProblem& shared, Whole& whole,
-                          int multiprocessors = 0) {
+                          const Layout& layout = {}) {
   Rank rank = Rank::make(shared, whole.problem, transport.rank());
   Status status = rank.c.copy_from(whole.c);
   if (whole.problem.reads_a_and_b()) {
@@ -234,7 +235,11 @@ inline Status multiply_on(Transport& transport, const DistributedProblem& shared
   verifier::set_order(transport.rank() % 2 == 0 ? verifier::Order::kForward
                                                 : verifier::Order::kReverse);
   Device device = device::current();
-  if (multiprocessors > 0) device.multiprocessors = multiprocessors;
+  if (layout.multiprocessors > 0) device.multiprocessors = layout.multiprocessors;
+  if (layout.is_older) {
+    device.is_cuda = true;
+    device.compute_capability = 80;
+  }
   DistributedSgemm sgemm(transport, rank.problem, device);
   if (status.ok()) status = sgemm.launch(rank.operands());
   if (status.ok()) status = sgemm.finish(rank.operands());
@@ -253,8 +258,7 @@ inline Status multiply(const Layout& layout, Whole& whole, const Wrap& wrap = nu
   for_each_rank(layout.ranks, [&](int rank) {
     std::unique_ptr<Transport> transport = group.join(rank);
     if (wrap) transport = wrap(std::move(transport));
-    statuses[static_cast<std::size_t>(rank)] =
-        multiply_on(*transport, shared, whole, layout.multiprocessors);
+    statuses[static_cast<std::size_t>(rank)] = multiply_on(*transport, shared, whole, layout);
   });
   for (const Status& status : statuses) {
     if (!status.ok()) return status;
