@@ -31,9 +31,9 @@ std::size_t step_bytes(std::int64_t rows) { return Planes(rows, 0, 1).step_bytes
 double error_of_digits() { return int8x3::kOperandError; }
 
 // Split kernels. Where ranks share rows: row_bits, then split_rows with the bits of all ranks.
-// Where a rank has whole rows: split_whole_rows, which reads them once. In all three a block has
-// eight rows, and its threads have segments of K, as in split_short of Int8x3. The loads of four
-// segments per thread are in flight together.
+// Where a rank has whole rows, on compute capability 9.0: split_whole_rows, which reads them once
+// if they fit. In all three a block has eight rows, and its threads have segments of K, as in
+// split_short of Int8x3. The loads of four segments per thread are in flight together.
 
 using Rows = SplitRowsConfig<256, 8>;
 constexpr int kSegments = 4;
@@ -190,9 +190,9 @@ __global__ void split_rows(RowsArgs args) {
   store_sums(sum, args.job.rows - rows.first_row, smem, split.sums + rows.first_row);
 }
 
-// A cluster has eight rows, and each of its blocks a range of K. Threads keep their four segments
-// in registers from the first pass, which finds the bits of the rows, to the second, which writes
-// digits. What does not fit is read again, the latest first.
+// The blocks of a cluster share eight rows, and each has a range of K. Threads keep their four
+// segments in registers from the first pass, which finds the bits of the rows, to the second, which
+// writes digits. What does not fit is read again, the latest first.
 
 struct WholeRowsArgs {
   int8x3::Job job[2] = {};

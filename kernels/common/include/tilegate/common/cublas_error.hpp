@@ -1,5 +1,5 @@
 // Error model of cuBLAS in FP32: the accuracy that rungs which split operands must reach. Fitted to
-// the errors of cuBLAS 13 on NVIDIA H200 and H100.
+// the errors of cuBLAS 13: on an NVIDIA H200 for a C of less than 256 tiles, on an H100 for others.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace tilegate {
 // it adds one after another. With normal operands 1.79e-8 was measured.
 constexpr float kCublasError = 1.7e-8F;
 
-// The parts into which cuBLAS may split K where C has at least 256 tiles of 128×128: rather too
+// The parts into which cuBLAS may split K where C has at least 256 tiles of 128×128: usually too
 // many. It splits K where the last wave of its tiles, 128×256, would be short. Its number of parts
 // balances that wave against the exchange of partial sums, and depends on op(A) and op(B).
 //
@@ -29,7 +29,7 @@ inline std::int64_t parts_in_fp32(const Problem& problem) {
   constexpr auto kSms = static_cast<std::int64_t>(kH200.multiprocessors);
   constexpr double kWholeWave = 0.15;      // of a wave idle, at most
   constexpr std::int64_t kManyWaves = 12;  // then the last one does not matter
-  constexpr double kPartialSums = 60.0;    // k per wave and part, that their exchange takes
+  constexpr double kPartialSums = 60.0;    // cost of their exchange, in k per part and wave
   constexpr double kAboutAsFast = 1.04;    // it may take any number of parts in this range
   const std::int64_t m = problem.shape.m, n = problem.shape.n, k = problem.shape.k;
   const bool t_a = problem.op_a == Op::kT, t_b = problem.op_b == Op::kT;
@@ -62,7 +62,8 @@ inline std::int64_t parts_in_fp32(const Problem& problem) {
   return parts;
 }
 
-// A lower estimate of the products that cuBLAS adds one after another: K, or a part of it.
+// The products that cuBLAS adds one after another, usually fewer than it does: K or a part of it,
+// 64 at least.
 inline float summed_in_fp32(const Problem& problem) {
   const std::int64_t k = problem.shape.k;
   const std::int64_t tiles =
