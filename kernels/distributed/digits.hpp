@@ -42,7 +42,8 @@ struct SplitArgs {
 Status enqueue_split(const Problem& problem, Operand operand, const float* from,
                      const SplitArgs& args, Stream stream);
 
-// Splits both operands where this rank has all K of their rows; reads an element once.
+// Splits both operands where this rank has all K of their rows; reads an element once, up to
+// K = 16384.
 struct WholeRows {
   struct Of {
     const float* from = nullptr;

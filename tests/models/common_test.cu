@@ -214,10 +214,11 @@ TEST(CublasError, SummationLengthMatchesModel) {
     ASSERT_NEAR(products_of_one_sign_in_fp32(problem), one_sign, 1e-5 * one_sign);
   };
   for (const std::int64_t k :
-       {1, 63, 64, 65, 127, 128, 129, 560, 1023, 1024, 1750, 3077, 16384, 300000}) {
+       {1,    63,   64,   65,   127,  128,  129,  320,  512,  516,  560,   1023,  1024,
+        1025, 1028, 1750, 1755, 2047, 2048, 3071, 3072, 3077, 3084, 16384, 300000}) {
     for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17, 23, 100}) {
       for (const std::int64_t cols : {1, 4, 5, 8, 15, 16, 17, 33}) {
-        for (const std::int64_t ragged : {0, 127}) {
+        for (const std::int64_t ragged : {0, 124, 127}) {
           const Shape shape{128 * rows - ragged, 128 * cols - ragged, k};
           for (const Op op_a : {Op::kN, Op::kT}) {
             for (const Op op_b : {Op::kN, Op::kT}) {
