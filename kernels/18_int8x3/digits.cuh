@@ -225,6 +225,16 @@ struct Width {
   float width = 0.0F, spread = 0.0F;
 };
 
+// S / W of a row. `filled`: the share of elements that count for the means.
+__host__ __device__ inline float spread_over_width(const RowStats& stats, float k,
+                                                   float filled = 1.0F) {
+  // Sums of as many elements, as of the mean: of the typical magnitude, and of all but the largest.
+  const float roots = std::ceil(k * (1.0F / kRootsK));
+  const float typical = stats.roots * stats.roots * (k / (roots * roots)) / filled;
+  const float ratio = stats.sum / std::fmin(typical, std::fmax(stats.sum - stats.largest, 0.0F));
+  return std::fmax(ratio * ratio * (1.0F / kTypical), 1.0F);
+}
+
 // Width and spread of a row; infinite if it cannot be scaled.
 __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& scale, float k) {
   if (!is_scalable(stats)) return {INFINITY, INFINITY};
@@ -233,35 +243,35 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   const bool is_exact = (stats.bits & kShortBits) == 0;
   const float width =
       std::fmax(std::fmin(kNormal * (largest * largest), k), is_exact ? kExactWidth : 0.0F);
-  // Sums of K elements, as of the mean: of the typical magnitude, and of all but the largest.
-  const float roots = std::ceil(k * (1.0F / kRootsK));
-  const float typical = stats.roots * stats.roots * (k / (roots * roots));
-  const float ratio = stats.sum / std::fmin(typical, std::fmax(stats.sum - stats.largest, 0.0F));
-  return {width, width * std::fmax(ratio * ratio * (1.0F / kTypical), 1.0F)};
+  return {width, width * spread_over_width(stats, k)};
 }
 
 constexpr int kMaxOutliers = 16;  // of a row, see refine.cuh
 
 // The same of a row without its outliers (refine.cuh). Few elements no longer dominate its mean
 // square. So W is (largest² / mean square), with the true mean square and without the limit K.
-// `mean_square`: of the elements times `factor`.
+// Zeros do not count: no product of them is rounded. `filled`: the share of elements other than
+// zero, above 0 unless the row is zero; `mean_square`: of all elements times `factor`.
 __host__ __device__ inline Width width_of_kept(const RowStats& stats, const Scale& scale, float k,
-                                               float mean_square, float factor) {
+                                               float filled, float mean_square, float factor) {
   constexpr float kLeastSquare = 0x1p-100F;  // below it the squares have lost bits
-  const Width from_mean = width_of(stats, scale, k);
-  const float others = k / (k - static_cast<float>(kMaxOutliers));  // outliers count as zeros
-  if (from_mean.width < kFlat * others * others)
-    return {std::fmin(from_mean.width, kNormal), from_mean.spread};
-  if (!(from_mean.width < INFINITY) || !(mean_square > kLeastSquare)) return from_mean;
-  const float largest = scale.step * (kFull / 65536.0F) * factor;
-  const float width = std::fmax(largest * largest / mean_square, kNormal);
-  return {width, width * (from_mean.spread / from_mean.width)};
+  if (!is_scalable(stats) || stats.largest == 0.0F) return width_of(stats, scale, k);
+  const float largest = scale.step * (kFull / 65536.0F);
+  const float over_mean = largest * (k * filled / stats.sum), over_root = largest * factor;
+  float width = kNormal * (over_mean * over_mean);
+  if (width < kFlat) {
+    width = std::fmin(width, kNormal);
+  } else if (mean_square > kLeastSquare) {
+    width = std::fmax(over_root * over_root * filled / mean_square, kNormal);
+  }
+  return {width, width * spread_over_width(stats, k, filled)};
 }
 
 // Of the rows of an operand.
 struct Widths {
-  float width, spread;  // means
-  float most;           // the largest spread
+  float width = 0.0F, spread = 0.0F;  // means
+  float most = 0.0F;                  // the largest spread
+  float zeros = 0.0F;                 // the largest share of zeros of a row; 0: they count
 };
 
 // The squared error of a sum of so many products in FP32, one after another.
@@ -271,13 +281,22 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
 
 // `allowed`: the squared error of cuBLAS; `allowed_of_ten`: that of cuBLAS, or of FP32 in the place
 // of ten products where it is larger. `least`: the fewest products that a variant takes.
-// `allows_ten`: the tails can be computed. `kept`: the widths are those without outliers. Then an
-// element of |A|·|B| is taken to be no smaller than K products of the mean magnitude of one operand
-// and the typical magnitude of the other: in the first term the operand with the mean over rows has
-// W, not S. The rounding terms stay as they are.
+// `allows_ten`: the tails can be computed. `kept`: the widths are those without outliers. Then
+//
+// - an element of |A|·|B| is taken to be no smaller than K products of the mean magnitude of one
+//   operand and the typical magnitude of the other: in the first term the operand with the mean
+//   over rows has W, not S. The rounding terms stay as they are.
+// - products with zeros do not count: sums in FP32 are as accurate as shorter ones. Fewer than some
+//   12 other products are always computed in FP32, because of kFolded. One of them alone may
+//   consist of elements far below their rows' largest.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float allowed,
                                        float allowed_of_ten, Path least, bool allows_ten,
                                        bool kept = false) {
+  if (kept) {
+    const float filled = (1.0F - a.zeros) * (1.0F - b.zeros);
+    allowed *= filled;
+    allowed_of_ten *= filled;
+  }
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
   const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);

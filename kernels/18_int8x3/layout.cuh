@@ -89,20 +89,25 @@ __device__ inline void clear_flags(const SplitJobs& jobs) {
   for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
-// Adds the widths of other rows. `widths`: sums of widths and of spreads, the largest spread.
-__device__ inline void add_widths(float4& widths, const float4& other) {
+// Adds the widths of other rows. `widths`: sums of widths and of spreads, the largest spread, and
+// the largest share of zeros, which only `refine` stores.
+template <bool kZeros = false>
+__device__ void add_widths(float4& widths, const float4& other) {
   widths.x += other.x;
   widths.y += other.y;
   widths.z = std::fmax(widths.z, other.z);
+  if constexpr (kZeros) widths.w = std::fmax(widths.w, other.w);
 }
 
 // The same over the lane distances first, 2·first, … below `end`.
-__device__ inline void add_lanes(float4& widths, int first, int end) {
+template <bool kZeros = false>
+__device__ void add_lanes(float4& widths, int first, int end) {
 #pragma unroll
   for (int lanes = first; lanes < end; lanes *= 2) {
-    add_widths(widths, make_float4(__shfl_xor_sync(~0U, widths.x, lanes),
-                                   __shfl_xor_sync(~0U, widths.y, lanes),
-                                   __shfl_xor_sync(~0U, widths.z, lanes), 0.0F));
+    add_widths<kZeros>(widths, make_float4(__shfl_xor_sync(~0U, widths.x, lanes),
+                                           __shfl_xor_sync(~0U, widths.y, lanes),
+                                           __shfl_xor_sync(~0U, widths.z, lanes),
+                                           kZeros ? __shfl_xor_sync(~0U, widths.w, lanes) : 0.0F));
   }
 }
 
@@ -291,10 +296,10 @@ __device__ Path decide_path(const GemmParams& params, bool kept, float4 (&sums)[
   float4 of_a{}, of_b{};
   for (unsigned i = thread; i < of.of_a + of.of_b; i += kThreads) {
     const auto widths = device::load_vector<float4>(of.widths + std::int64_t{i} * kNumWidths);
-    add_widths(i < of.of_a ? of_a : of_b, widths);
+    add_widths<true>(i < of.of_a ? of_a : of_b, widths);
   }
-  add_lanes(of_a, 1, 32);
-  add_lanes(of_b, 1, 32);
+  add_lanes<true>(of_a, 1, 32);
+  add_lanes<true>(of_b, 1, 32);
   if (lane == 0) {
     sums[thread / 32][0] = of_a;
     sums[thread / 32][1] = of_b;
@@ -302,10 +307,10 @@ __device__ Path decide_path(const GemmParams& params, bool kept, float4 (&sums)[
   sync();  // all warps have stored their sums
   float4 sum{};
   if (lane % 16 < kThreads / 32) sum = sums[lane % 16][lane / 16];
-  add_lanes(sum, 1, 16);
+  add_lanes<true>(sum, 1, 16);
   const auto of_lane = [&](int from, float rows) {
     return Widths{__shfl_sync(~0U, sum.x, from) / rows, __shfl_sync(~0U, sum.y, from) / rows,
-                  __shfl_sync(~0U, sum.z, from)};
+                  __shfl_sync(~0U, sum.z, from), __shfl_sync(~0U, sum.w, from)};
   };
   return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.allowed,
                 params.allowed_of_ten, params.least, params.allows_ten, kept);

@@ -94,6 +94,8 @@ template <typename Rows>
 struct ApartStorage {
   FinalizedRows<Rows> rows;
   float squares[Rows::kWarps][Rows::kRows];  // sums without outliers
+  int filled[Rows::kWarps][Rows::kRows];     // elements other than zero, without outliers
+  float zeros[Rows::kRows];                  // share of the row
   float factor[Rows::kRows];                 // of the elements that are squared
   int bound[Rows::kRows];                    // exponents above this are outliers
   int counts[kOctaves][Rows::kThreads];      // elements of each thread
@@ -207,6 +209,7 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   stats = {};
   const float factor = largest > 0.0F ? 1.0F / largest : 1.0F;
   float squares = 0.0F;
+  int filled = 0;
   for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
 #pragma unroll
@@ -219,23 +222,41 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
       stats.add(v[i]);
       if (i % kRootsK == 0) stats.add_root(v[i]);
       squares += v[i] * factor * (v[i] * factor);
+      filled += v[i] != 0.0F ? 1 : 0;
     }
   }
 #pragma unroll
   for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) {
     squares += __shfl_xor_sync(~0U, squares, lanes);
+    filled += __shfl_xor_sync(~0U, filled, lanes);
   }
-  if (lane < Rows::kRows) smem.squares[warp][row] = squares;
+  if (lane < Rows::kRows) {
+    smem.squares[warp][row] = squares;
+    smem.filled[warp][row] = filled;
+  }
   if (thread < Rows::kRows) smem.factor[row] = factor;
   store_stats(stats, row, smem);
   finalize_rows<Rows>(job, pointers, first_row, batch_index, group, smem.rows,
                       [&](int of_row, const RowStats& kept, const Scale& scale) {
                         float sum = 0.0F;
+                        int count = 0;
 #pragma unroll 1
-                        for (int w = 0; w < Rows::kWarps; ++w) sum += smem.squares[w][of_row];
+                        for (int w = 0; w < Rows::kWarps; ++w) {
+                          sum += smem.squares[w][of_row];
+                          count += smem.filled[w][of_row];
+                        }
                         const auto k = static_cast<float>(job.k);
-                        return width_of_kept(kept, scale, k, sum / k, smem.factor[of_row]);
+                        const float share = static_cast<float>(count) / k;
+                        // Nothing is rounded in a row of zeros.
+                        smem.zeros[of_row] = count == 0 ? 0.0F : 1.0F - share;
+                        return width_of_kept(kept, scale, k, share, sum / k, smem.factor[of_row]);
                       });
+  if (thread == 0) {
+    float zeros = 0.0F;
+#pragma unroll 1
+    for (const float of_row : smem.zeros) zeros = std::fmax(zeros, of_row);
+    pointers.widths[std::int64_t{group} * kNumWidths + 3] = zeros;
+  }
 
   const Scale scale = smem.rows.scale[row];
   const int row_in_chunk = static_cast<int>(first_row % kChunkRows) + row,

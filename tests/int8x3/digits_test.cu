@@ -242,17 +242,20 @@ TEST(Decision, RejectsRowsOutsideTheRange) {
   EXPECT_TRUE(is_fine(0.0F));
 }
 
-// The width without outliers, of which there are zeros in their place.
+// The width without outliers and other zeros.
 Width kept_width_of(const std::vector<float>& row) {
   const RowStats seen = stats_of(row);
   const float factor = 1.0F / std::fmax(seen.largest, 1.0F);
-  float squares = 0.0F;
-  for (const float value : row) squares += value * factor * (value * factor);
+  float squares = 0.0F, filled = 0.0F;
+  for (const float value : row) {
+    squares += value * factor * (value * factor);
+    if (value != 0.0F) ++filled;
+  }
   const auto k = static_cast<float>(row.size());
-  return width_of_kept(seen, scale_of(seen), k, squares / k, factor);
+  return width_of_kept(seen, scale_of(seen), k, filled / k, squares / k, factor);
 }
 
-// Rows of up to 16 outliers may consist of almost equal elements else.
+// Rows may consist of almost equal elements, and of zeros in place of outliers or others.
 TEST(Decision, WidthWithoutOutliersMatchesModel) {
   for (const std::int64_t k : {100, 400}) {
     for (const std::int64_t zeros : {0, 16, 17, 40, 100}) {
@@ -280,7 +283,7 @@ TEST(Decision, WidthWithoutOutliersIsOfTheMeanWhereSquaresAreTiny) {
   const RowStats seen = stats_of(row);
   const Scale scale = scale_of(seen);
   const auto width = [&](float mean_square) {
-    return width_of_kept(seen, scale, 100.0F, mean_square, 0x1p-47F).width;
+    return width_of_kept(seen, scale, 100.0F, 1.0F, mean_square, 0x1p-47F).width;
   };
   EXPECT_EQ(width(0x1p-100F), width_of(seen, scale, 100.0F).width);
   const double largest = static_cast<double>(scale.step) * kFull / 65536.0 * 0x1p-47;
@@ -297,7 +300,7 @@ Path decided(const model::Widths& a, const model::Widths& b, double summed, Path
              bool allows_ten = true, bool kept = false, double in_fp32 = 0.0) {
   const auto of_operand = [](const model::Widths& w) {
     return Widths{static_cast<float>(w.width), static_cast<float>(w.spread),
-                  static_cast<float>(w.most)};
+                  static_cast<float>(w.most), static_cast<float>(w.zeros)};
   };
   return decide(of_operand(a), of_operand(b), squared_error_of(static_cast<float>(summed)),
                 squared_error_of(static_cast<float>(std::max(summed, in_fp32))), least, allows_ten,
@@ -350,6 +353,20 @@ TEST(Decision, MatchesModelAtItsThresholds) {
   expect_threshold(even(100), {100, 100, 300});     // one column of B
   expect_threshold({100, 400, 400}, {10, 90, 90});  // elements of |A|·|B| far below their mean
   expect_threshold({10, 90, 900}, {100, 200, 200});
+  expect_threshold_of({4, 4, 4, 0.5}, even(4), true);  // rows of A are half zeros
+  expect_threshold_of({4, 4, 9, 0.9}, {4, 9, 9, 0.7}, true);
+}
+
+// Where few products are not of zeros, one alone may make up an element of C.
+TEST(Decision, TakesFp32WhereFewElementsAreNotZero) {
+  const auto decided_of = [](double filled) {
+    const model::Widths rows{16, 16, 16, 1.0 - filled};
+    return decided(rows, rows, 4096, Path::kSix, true, true);
+  };
+  EXPECT_EQ(decided_of(1.0), Path::kSix);
+  EXPECT_EQ(decided_of(0.2), Path::kEight);
+  EXPECT_EQ(decided_of(0.06), Path::kTen);  // of 4096 products some 15 are left
+  EXPECT_EQ(decided_of(0.05), Path::kFp32);
 }
 
 // Two operands of almost equal elements need ten products; one, or beside zeros, does not.

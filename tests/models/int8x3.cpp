@@ -109,7 +109,7 @@ float sum(const Line& a, const Line& b, int products, std::size_t begin, std::si
 
 Row quantized(const Rows& rows, std::int64_t row) {
   float largest = 0.0F;
-  double sum = 0.0, roots = 0.0, squares = 0.0;
+  double sum = 0.0, roots = 0.0, squares = 0.0, filled = 0.0;
   bool is_short = true, is_finite = true;
   for (std::int64_t k = 0; k < rows.k; ++k) {
     const float magnitude = std::fabs(rows.at(row, k));
@@ -117,6 +117,7 @@ Row quantized(const Rows& rows, std::int64_t row) {
     largest = std::max(largest, magnitude);
     sum += magnitude;
     squares += static_cast<double>(magnitude) * magnitude;
+    if (magnitude != 0.0F) ++filled;
     if (k % 4 == 0) roots += near_root(magnitude);
     is_short = is_short && has_short_significand(magnitude);
   }
@@ -149,19 +150,22 @@ Row quantized(const Rows& rows, std::int64_t row) {
   const double root = roots / std::ceil(k / 4.0);
   const double ratio = mean / std::min(root * root, (sum - static_cast<double>(largest)) / k);
   result.spread = result.width * std::max(1.0, ratio * ratio / 2.5);
-  result.kept_width = std::max(full * full * k / squares, 0.6366);
-  result.kept_spread = result.kept_width * (result.spread / result.width);
-  // Up to 16 elements are zero because they are outliers.
-  if (result.width < 0.6366 * 1.003 * (k / (k - 16.0)) * (k / (k - 16.0))) {
-    result.kept_width = std::min(result.width, 0.6366);
-    result.kept_spread = result.spread;
-  }
+  // The same of the elements other than zero.
+  result.zeros = 1.0 - filled / k;
+  const double over_mean = full * filled / sum, typical = root * root * (k / filled) * (k / filled);
+  const double kept_ratio = sum / filled / std::min(typical, (sum - largest) / filled);
+  const double kept_spread = std::max(1.0, kept_ratio * kept_ratio / 2.5);
+  const double of_mean = 0.6366 * over_mean * over_mean;
+  result.kept_width = of_mean < 0.6366 * 1.003 ? std::min(of_mean, 0.6366)
+                                               : std::max(full * full * filled / squares, 0.6366);
+  result.kept_spread = result.kept_width * kept_spread;
   return result;
 }
 
 namespace {
 
-Widths widths(const std::vector<Rows>& products, double Row::* width, double Row::* spread) {
+Widths widths(const std::vector<Rows>& products, double Row::* width, double Row::* spread,
+              bool are_kept) {
   Widths all;
   double count = 0.0;
   for (const Rows& rows : products) {
@@ -170,6 +174,7 @@ Widths widths(const std::vector<Rows>& products, double Row::* width, double Row
       all.width += row.*width;
       all.spread += row.*spread;
       all.most = std::max(all.most, row.*spread);
+      if (are_kept) all.zeros = std::max(all.zeros, row.zeros);
     }
     count += static_cast<double>(rows.count);
   }
@@ -181,11 +186,11 @@ Widths widths(const std::vector<Rows>& products, double Row::* width, double Row
 }  // namespace
 
 Widths widths(const std::vector<Rows>& products) {
-  return widths(products, &Row::width, &Row::spread);
+  return widths(products, &Row::width, &Row::spread, false);
 }
 
 Widths kept_widths(const std::vector<Rows>& products) {
-  return widths(products, &Row::kept_width, &Row::kept_spread);
+  return widths(products, &Row::kept_width, &Row::kept_spread, true);
 }
 
 std::array<int, 3> digits(std::int32_t x) {
@@ -234,16 +239,18 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
 double expected_error(int products, const Widths& a, const Widths& b, double summed, bool kept) {
   const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 5e-20;
   const double rounded = products == 10 ? 1.2e-15 / 65536.0 : 1.2e-15;
+  // Zeros add nothing to a sum in FP32.
+  const double in_fp32 = 1.7e-8 * 1.7e-8 * summed * (1.0 - a.zeros) * (1.0 - b.zeros);
   // Where both operands are wide, few products make up an element.
   const double both = std::max(1.0, std::sqrt(std::min(a.spread, b.spread) / 16.0));
-  const double error = (left_out * a.width * b.width + rounded * (a.width + b.width) + 3.6e-15) /
-                       (1.7e-8 * 1.7e-8 * summed);
+  const double error =
+      (left_out * a.width * b.width + rounded * (a.width + b.width) + 3.6e-15) / in_fp32;
   // Of the row of the largest spread and a mean column, or the other way round.
   const auto error_of_most = [&](const Widths& of_most, const Widths& other, double times_most,
                                  double times_other) {
     return (left_out * both * of_most.most * (kept ? other.width : other.spread) +
             rounded * (of_most.most * times_other + other.spread * times_most) + 3.6e-15) /
-           (1.7e-8 * 1.7e-8 * summed) / 2.0;
+           in_fp32 / 2.0;
   };
   const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;
   const double times_b = b.width == 0.0 ? 1.0 : b.spread / b.width;

@@ -23,14 +23,16 @@ struct Row {
   // the same times (mean magnitude / typical magnitude)², where this is above 2.5, over 2.5. Inf
   // where the row cannot be scaled.
   double width = 0.0, spread = 0.0;
-  // The same of a row without its outliers, by its own root mean square and for any K.
-  double kept_width = 0.0, kept_spread = 0.0;
+  // The same of a row without its outliers, by its own root mean square and for any K, of the
+  // elements other than zero; and the share of zeros, 0 of a row that has nothing else.
+  double kept_width = 0.0, kept_spread = 0.0, zeros = 0.0;
 };
 Row quantized(const Rows& rows, std::int64_t row);
 
-// Of the rows of all products: means, and the largest spread.
+// Of the rows of all products: means, the largest spread, and the largest share of zeros if they
+// are left out.
 struct Widths {
-  double width = 0.0, spread = 0.0, most = 0.0;
+  double width = 0.0, spread = 0.0, most = 0.0, zeros = 0.0;
 };
 Widths widths(const std::vector<Rows>& products);
 Widths kept_widths(const std::vector<Rows>& products);
