@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "int8x3/run.hpp"
+#include "models/layout.hpp"
 
 namespace tilegate::int8x3 {
 namespace {
@@ -32,6 +33,9 @@ Operation operation_of(Problem problem) {
   return operation;
 }
 
+// Products that cuBLAS adds one after another.
+double summed(const Problem& problem) { return models::summed_in_fp32(product_of(problem)); }
+
 void expect_model(const Operation& operation, const models::fp32::Summation& summation,
                   const std::string& configuration) {
   SCOPED_TRACE(configuration + " " + to_string(operation.problem));
@@ -51,8 +55,8 @@ TEST_F(Int8Fp32, MatchesModelForSmallK) {
     const Op op_a = k % 2 == 0 ? Op::kN : Op::kT, op_b = k % 3 == 0 ? Op::kN : Op::kT;
     for (const std::int64_t batch : {1, 15, 16}) {
       if ((batch == 15 && k != 33) || (batch == 16 && k < 33)) continue;
-      expect_model(operation_of(Problem::dense({5, 3, k}, op_a, op_b, batch)),
-                   models::fp32::whole(k, batch), "fp32");
+      const Problem problem = Problem::dense({5, 3, k}, op_a, op_b, batch);
+      expect_model(operation_of(problem), models::fp32::whole(k, batch, summed(problem)), "fp32");
     }
   }
 }
@@ -64,13 +68,16 @@ TEST_F(Int8Fp32, MatchesModelWithSplitK) {
                          std::int64_t blocks) {
     Operation operation = operation_of(problem);
     operation.a[7] = 0x1p61F;
-    expect_model(operation, models::fp32::split(problem.shape.k, tiles, blocks), configuration);
+    expect_model(operation, models::fp32::split(problem.shape.k, tiles, blocks, summed(problem)),
+                 configuration);
   };
   const std::int64_t all = device::current().multiprocessors;
   for (const std::int64_t k : {128, 300, 512, 513, 1090}) {
     expect(Problem::dense({6, 4, k}), "128x64", 1, all);
   }
   expect(Problem::dense({6, 134, 300}, Op::kT), "128x64", 2, all);
+  expect(Problem::dense({3, 5, 150}, Op::kT, Op::kN, 65), "128x64", 65, all);  // runs of 64
+  expect(Problem::dense({3, 5, 260}, Op::kN, Op::kN, 65), "128x64", 65, all);  // of 128
   expect(Problem::dense({3, 5, 300}, Op::kN, Op::kT, all), "128x64", all, all);
   expect(Problem::dense({6, 134, 300}, Op::kT, Op::kT), "128x128pairs", 1, all / 2);
   const std::int64_t more = all / 2 + 1;  // tiles than half of the blocks: parts in several waves
@@ -82,7 +89,8 @@ TEST_F(Int8Fp32, MatchesModelByWarps) {
   for (const std::int64_t k : {300, 600}) {
     Operation operation = operation_of(Problem::dense({6, 4, k}));
     operation.a[7] = 0x1p61F;
-    expect_model(operation, models::fp32::whole(k, 1), "128x64warps");
+    const double of_cublas = summed(operation.problem);
+    expect_model(operation, models::fp32::whole(k, 1, of_cublas), "128x64warps");
   }
 }
 

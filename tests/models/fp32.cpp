@@ -47,12 +47,15 @@ float element(const Rows& a, std::int64_t row, const Rows& b, std::int64_t col,
 
 }  // namespace
 
-Summation whole(std::int64_t k, std::int64_t tiles) {
-  return {.run = k <= 512 && tiles < 16 ? 4 : 32};
+Summation whole(std::int64_t k, std::int64_t tiles, double summed) {
+  if (k <= 512 && tiles < 16) return {.run = 4};
+  Summation runs;
+  while (runs.run < 128 && static_cast<double>(2 * runs.run) <= summed / 2.0) runs.run *= 2;
+  return runs;
 }
 
-Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks) {
-  Summation best = whole(k, tiles);
+Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks, double summed) {
+  Summation best = whole(k, tiles, summed);
   std::int64_t least = (tiles + blocks - 1) / blocks * k;
   for (std::int64_t wanted = 2; wanted <= std::min({blocks, k / 64, std::int64_t{32}}); ++wanted) {
     const std::int64_t part = ((k + wanted - 1) / wanted + 31) / 32 * 32;
