@@ -304,6 +304,64 @@ def overhead(device: Device, tiny: bool) -> Result:
     return {"microseconds": found}
 
 
+# The modes, shapes and distributions for which the errors of products are compared with those of cuBLAS.
+COMPARED = ("preload-fp32", "preload-fp32_split")
+SHAPES = [
+    (704, 1664, 896), (1024, 1024, 1024), (1536, 1536, 4096), (2047, 2049, 2051),
+    (2304, 8192, 4096), (2560, 2560, 2560), (3001, 2999, 3003), (3072, 3072, 3072),
+    (3072, 3072, 8192), (4096, 4096, 4096), (4097, 4095, 4093), (5120, 5120, 5120),
+    (8192, 768, 3072), (8192, 768, 8192),
+]  # fmt: skip
+
+
+def distributions(torch: Any) -> dict[str, Callable[[Any, Any], Any]]:
+    """Elements from normal numbers n and numbers u from 0 to 1."""
+    return {
+        "normal": lambda n, u: n,
+        "max(normal, 0)": lambda n, u: n.relu(),
+        "normal, 3 of 4 zero": lambda n, u: n * (u < 0.25),
+        "normal, 9 of 10 zero": lambda n, u: n * (u < 0.1),
+        "normal, 99 of 100 zero": lambda n, u: n * (u < 0.01),
+        "normal, rows of 1 to 100 % zero": lambda n, u: n * (u > n[:, :1].abs().clamp(0.01, 1)),
+        "normal, 2 % six times": lambda n, u: n * torch.where(u < 0.02, 6.0, 1.0),
+        "normal cubed": lambda n, u: n**3,
+        "logistic": lambda n, u: torch.log(u / (1 - u)),
+        "Laplace": lambda n, u: torch.sign(u - 0.5) * -torch.log(1 - 2 * (u - 0.5).abs()),
+        "Cauchy, up to 1e4": lambda n, u: torch.tan(math.pi * (u - 0.5)).clamp(-1e4, 1e4),
+        "(U - 1/2) e^(0.7 N)": lambda n, u: (u - 0.5) * torch.exp(0.7 * n),
+        "(U - 1/2) e^(2 N)": lambda n, u: (u - 0.5) * torch.exp(2 * n),
+    }
+
+
+def products(device: Device, tiny: bool) -> Result:
+    """Errors of torch.mm on the first 256 rows, for each shape, form and distribution: in the
+    Frobenius norm, and the largest relative to |A||B|."""
+    torch = device.torch
+    generator = torch.Generator(device.name).manual_seed(7)
+    options = {"device": device.name, "generator": generator}
+    errors = {}
+    for m, n, k in [(24, 20, 16)] if tiny else SHAPES:
+        for form in ("NN", "NT", "TN", "TT"):
+            for name, of in distributions(torch).items():
+
+                def operand(rows: int, columns: int, op: str, of: Any = of) -> Any:
+                    shape = (rows, columns) if op == "N" else (columns, rows)
+                    normal = torch.randn(shape, **options)
+                    uniform = torch.rand(shape, **options).clamp_(1e-7, 1 - 1e-7)
+                    made = of(normal, uniform).contiguous()
+                    return made if op == "N" else made.mT
+
+                a, b = operand(m, k, form[0]), operand(k, n, form[1])
+                found = torch.mm(a, b)[:256].double()
+                exact = a[:256].double() @ b.double()
+                error, size = found - exact, a[:256].double().abs() @ b.double().abs()
+                errors[f"{m}x{n}x{k}/{form} {name}"] = [
+                    float(error.norm() / exact.norm()),
+                    float((error.abs() / size.clamp_min(1e-300)).max()),
+                ]
+    return {"errors": errors}
+
+
 def cupy(device: Device, tiny: bool) -> Result:
     import cupy as cp
 
@@ -331,6 +389,7 @@ TASKS: dict[str, tuple[Callable[[Device, bool], Result], tuple[str, ...], tuple[
     "vit": (vit, ("torch", "transformers"), _ALL),
     "gemv": (gemv, ("torch",), _PRELOADS),
     "overhead": (overhead, ("torch", "tilegate"), ("torch", "override")),
+    "products": (products, ("torch",), _PRELOADS),
     "cupy": (cupy, ("torch", "cupy"), _PRELOADS),
     "jax": (jax, ("torch", "jax"), _PRELOADS),
 }
@@ -500,6 +559,28 @@ def accuracy(results: Result) -> str:
     return table(head, rows)
 
 
+def less_accurate(results: Result) -> str:
+    """Products by distribution: how many have an error above that of cuBLAS and 2^-24, and the
+    largest quotient of the errors, in the norm and of an element."""
+    modes = good(results["tasks"].get("products", {}))
+    if not {"torch", *COMPARED} <= set(modes):
+        return ""
+    rows: dict[str, list[str]] = {}
+    for mode in COMPARED:
+        found: dict[str, list[tuple[float, float]]] = {}
+        for case, of_cublas in modes["torch"]["errors"].items():
+            quotients = zip(modes[mode]["errors"][case], of_cublas)
+            norm, element = (x / max(y, 2**-24) for x, y in quotients)
+            found.setdefault(case.split(" ", 1)[1], []).append((norm, element))
+        for name, pairs in found.items():
+            row = rows.setdefault(name, [name, str(len(pairs))])
+            row.append(str(sum(max(pair) > 1 for pair in pairs)))
+            row.extend(f"{max(of):.2f}" for of in zip(*pairs))
+    columns = ["above cuBLAS", "norm", "element"]
+    head = [f"{mode.removeprefix('preload-')}: {column}" for mode in COMPARED for column in columns]
+    return table(["elements", "products", *head], list(rows.values()))
+
+
 def others(results: Result) -> str:
     rows = []
     for task in ("gemv", "overhead", "cupy", "jax", "vit"):
@@ -523,24 +604,27 @@ def page(results: Result) -> str:
     parts = {
         "Models": speeds(results), "A step by operator": operators_of_a_step(results),
         "Losses": losses(results), "Operators": accuracy(results),
+        "Errors of products over those of cuBLAS": less_accurate(results),
         "Others": others(results), "Calls of cuBLAS": calls(results),
     }  # fmt: skip
     text = f"# Programs\n\n{results['device']}, PyTorch {results['torch']}.\n"
     return text + "".join(f"\n## {name}\n\n{part}" for name, part in parts.items() if part)
 
 
-RESULTS = Path(__file__).parent / "results" / "nvidia-h200-programs.json"
+RESULTS = Path(__file__).parent / "results"
 
 
-def committed() -> str:
-    """The tables of kernels/blas/README.md, from the committed results."""
+def committed(name: str) -> str:
+    """The tables of kernels/blas/README.md, or of kernels/18_int8x3/EXPERIMENTS.md, from the
+    committed results."""
     parts = []
-    for results in json.loads(RESULTS.read_text("utf-8")):
+    tables = {"programs": speeds, "products": less_accurate}[name]
+    for results in json.loads((RESULTS / f"nvidia-h200-{name}.json").read_text("utf-8")):
         made = (
             f"{results['device']}, driver {results['driver']}, CUDA {results['cuda']}, PyTorch "
             f"{results['torch']}, commit {results['commit'][:12]}."
         )
-        parts.append(f"{speeds(results)}\n{made}\n")
+        parts.append(f"{tables(results)}\n{made}\n")
     return "\n".join(parts)
 
 
@@ -580,7 +664,8 @@ def main() -> int:
     parser.add_argument("--tiny", action="store_true", help="sizes that try the script alone")
     parser.add_argument("--profile", action="store_true",
                         help="also the device time of one training step, by operator")  # fmt: skip
-    parser.add_argument("--page", action="store_true", help="print the committed results' tables")
+    parser.add_argument("--page", choices=("programs", "products"),
+                        help="print the tables of the committed results")  # fmt: skip
     parser.add_argument("--worker", nargs=3, metavar=("TASK", "MODE", "FILE"),
                         help=argparse.SUPPRESS)  # fmt: skip
     options = parser.parse_args()
@@ -589,7 +674,7 @@ def main() -> int:
         work(task, mode, options, Path(out))
         return 0
     if options.page:
-        print(committed(), end="")
+        print(committed(options.page), end="")
         return 0
     if importlib.util.find_spec("torch") is None:
         parser.error("PyTorch is not installed: pip install torch")

@@ -90,10 +90,30 @@ def test_the_tables_say_where_a_mode_is_slower_or_wrong(programs):
     )
 
 
-def test_the_page_has_the_committed_results():
+def test_products_that_are_less_accurate_are_counted(programs):
+    def result(*errors):
+        return {"errors": dict(zip(("8x8x8/NN normal", "8x8x8/NT normal"), errors))}
+
+    modes = {
+        "torch": result([1e-6, 1e-7], [1e-9, 1e-9]),
+        "preload-fp32": result([1e-6, 1e-7], [2**-24, 2**-24]),
+        "preload-fp32_split": result([5e-7, 3e-7], [2**-23, 0.0]),
+    }
+    assert programs.less_accurate({"tasks": {"products": modes}}).splitlines()[2:] == [
+        "| normal | 2 | 0 | 1.00 | 1.00 | 2 | 2.00 | 3.00 |",
+    ]
+    del modes["torch"]
+    assert programs.less_accurate({"tasks": {"products": modes}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [("programs", "kernels/blas/README.md"), ("products", "kernels/18_int8x3/EXPERIMENTS.md")],
+)
+def test_the_page_has_the_committed_results(name, page):
     done = subprocess.run(
-        [sys.executable, SCRIPT, "--page"], capture_output=True, text=True, check=True
+        [sys.executable, SCRIPT, "--page", name], capture_output=True, text=True, check=True
     )
-    text = (REPOSITORY / "kernels/blas/README.md").read_text("utf-8")
-    section = text.split("<!-- programs:begin -->\n")[1].split("<!-- programs:end -->")[0]
+    text = (REPOSITORY / page).read_text("utf-8")
+    section = text.split(f"<!-- {name}:begin -->\n")[1].split(f"<!-- {name}:end -->")[0]
     assert section == done.stdout
