@@ -304,7 +304,7 @@ def overhead(device: Device, tiny: bool) -> Result:
     return {"microseconds": found}
 
 
-# The modes, shapes and distributions for which the errors of products are compared with those of cuBLAS.
+# The modes, shapes and distributions for which errors of products are compared with cuBLAS's.
 COMPARED = ("preload-fp32", "preload-fp32_split")
 SHAPES = [
     (704, 1664, 896), (1024, 1024, 1024), (1536, 1536, 4096), (2047, 2049, 2051),

@@ -268,7 +268,7 @@ TEST(Int8Plan, TakesFp32InLaunchesOfItsOwnForLargeCalls) {
   const auto chain = [&](std::int64_t size) {
     return stage.plan(Problem::dense({size, size, size}), device).rounding_chain();
   };
-  EXPECT_EQ(chain(1024), 128 + 8 + 2);  // runs of 128, alpha and beta
+  EXPECT_EQ(chain(1024), 256 + 4 + 2);  // runs of 256, alpha and beta
   EXPECT_EQ(chain(2048), 2050);
   EXPECT_EQ(chain(8192), 8194);
 }

@@ -76,8 +76,8 @@ TEST_F(Int8Fp32, MatchesModelWithSplitK) {
     expect(Problem::dense({6, 4, k}), "128x64", 1, all);
   }
   expect(Problem::dense({6, 134, 300}, Op::kT), "128x64", 2, all);
-  expect(Problem::dense({3, 5, 150}, Op::kT, Op::kN, 65), "128x64", 65, all);  // runs of 64
-  expect(Problem::dense({3, 5, 260}, Op::kN, Op::kN, 65), "128x64", 65, all);  // of 128
+  expect(Problem::dense({3, 5, 260}, Op::kT, Op::kN, 65), "128x64", 65, all);   // runs of 64
+  expect(Problem::dense({3, 3, 1024}, Op::kN, Op::kN, 64), "128x64", 64, all);  // of 256
   expect(Problem::dense({3, 5, 300}, Op::kN, Op::kT, all), "128x64", all, all);
   expect(Problem::dense({6, 134, 300}, Op::kT, Op::kT), "128x128pairs", 1, all / 2);
   const std::int64_t more = all / 2 + 1;  // tiles than half of the blocks: parts in several waves

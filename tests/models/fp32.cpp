@@ -50,7 +50,7 @@ float element(const Rows& a, std::int64_t row, const Rows& b, std::int64_t col,
 Summation whole(std::int64_t k, std::int64_t tiles, double summed) {
   if (k <= 512 && tiles < 16) return {.run = 4};
   Summation runs;
-  while (runs.run < 128 && static_cast<double>(2 * runs.run) <= summed / 2.0) runs.run *= 2;
+  while (runs.run < 256 && static_cast<double>(2 * runs.run) <= summed / 4.0) runs.run *= 2;
   return runs;
 }
 

@@ -20,7 +20,8 @@ struct Summation {
 };
 
 // Without split-K: runs of 4 where K is small and C has few tiles of 128×128; else of the largest
-// power of two from 32 to 128 that is at most half of cuBLAS's sums, which have `summed` products.
+// power of two from 32 to 256 that is at most a quarter of cuBLAS's sums, which have `summed`
+// products.
 Summation whole(std::int64_t k, std::int64_t tiles, double summed);
 // With `blocks` blocks for `tiles` tiles: the parts of K that take the least time. The parts of a
 // tile are computed at a time, so many tiles in a wave as the blocks have room for. A wave takes

@@ -22,7 +22,7 @@
 
 namespace tilegate {
 
-// A block computes a tile of 128×128 sums, 8×8 per thread. A thread sums a run of 4 to 128 products
+// A block computes a tile of 128×128 sums, 8×8 per thread. A thread sums a run of 4 to 256 products
 // in order of k, and adds it to its total. The rounding error of that addition is added to the next
 // run (compensated summation: W. Kahan, Further Remarks on Reducing Truncation Errors, CACM 1965).
 // So rounding errors grow with the length of a run, not with K.
@@ -31,7 +31,7 @@ constexpr int kFp32Threads = 256;
 constexpr int kFp32Tile = 128;  // rows and columns
 constexpr int kFp32K = 16;
 constexpr int kFp32Step = 4;  // after so many k the loop checks whether a run ends
-constexpr int kFp32Run = 32, kFp32LongRun = 128;
+constexpr int kFp32Run = 32, kFp32LongRun = 256;
 static_assert(kFp32K % kFp32Step == 0);
 
 // (kFp32K, kFp32Tile): rows of op(A) or columns of op(B).
@@ -194,14 +194,14 @@ constexpr std::int64_t kFp32ShortK = 512;
 constexpr std::int64_t kFp32FewTiles = 16;
 static_assert(kFp32ShortRun % kFp32Step == 0);
 
-// A power of two: at most half of cuBLAS's chains, where these are long.
+// A power of two: at most a quarter of cuBLAS's chains, where these are long.
 inline int fp32_run(const Problem& problem) {
   const TileScheduler scheduler(problem.shape, kFp32Tile, kFp32Tile);
   if (problem.shape.k <= kFp32ShortK && problem.batch * scheduler.count < kFp32FewTiles) {
     return kFp32ShortRun;
   }
-  const auto half = static_cast<unsigned>(summed_in_fp32(problem) / 2.0F);
-  return static_cast<int>(std::clamp<unsigned>(std::bit_floor(half), kFp32Run, kFp32LongRun));
+  const auto quarter = static_cast<unsigned>(summed_in_fp32(problem) / 4.0F);
+  return static_cast<int>(std::clamp<unsigned>(std::bit_floor(quarter), kFp32Run, kFp32LongRun));
 }
 
 // Rounding chain: the product, the run's additions, those of the runs, alpha and beta.
