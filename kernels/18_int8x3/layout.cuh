@@ -19,6 +19,11 @@
 
 namespace tilegate::int8x3 {
 
+// Whether the device has wgmma, clusters and bulk copies; the executor has them.
+inline bool has_warpgroups(const Device& device) {
+  return check_device({.compute_capability = 90, .no_later = true}, device).ok();
+}
+
 // A chunk of digits: (128 / 8 rows, plane, 8 rows, 32 k) bytes, as wgmma reads it from shared
 // memory. Any multiple of 8 rows, with all of its planes, is contiguous.
 constexpr int kRowBytes = kPlanes * kChunkK;

@@ -896,11 +896,6 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
   return {choice_of(config, problem, launches, least), normal_seconds(config, launches, problem)};
 }
 
-// Whether the device has wgmma, clusters and bulk copies; the executor has them.
-inline bool has_warpgroups(const Device& device) {
-  return check_device({.compute_capability = 90, .no_later = true}, device).ok();
-}
-
 // The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.
 inline Status check_size(const Problem& problem) {
   return check_split_size(problem, Eight::kBlockN,

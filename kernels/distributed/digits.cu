@@ -303,13 +303,8 @@ Status enqueue_split(const Problem& problem, Operand operand, const float* from,
                                     stream);
 }
 
-// Kernels below that need compute capability 9.0 are also built for no later one.
-static bool has_wgmma(const Device& device) {
-  return check_device({.compute_capability = 90, .no_later = true}, device).ok();
-}
-
 int whole_rows_cluster(std::int64_t k, const Device& device) {
-  if (!has_wgmma(device)) return 0;
+  if (!int8x3::has_warpgroups(device)) return 0;
   return static_cast<int>(
       std::clamp<std::int64_t>(ceil_div(k, kRoundK), 1, int8x3::kMaxSplitCluster));
 }
@@ -494,7 +489,7 @@ using Six = SumTiles<128, 6>;
 using Eight = SumTiles<64, 8>;
 
 Status prepare_digits(const Device& device) {
-  if (!has_wgmma(device)) return {};
+  if (!int8x3::has_warpgroups(device)) return {};
   Status status = device::allow_shared_memory(multiply_sums<Six>, sizeof(int8x3::GemmStorage));
   if (!status.ok()) return status;
   return device::allow_shared_memory(multiply_sums<Eight>, sizeof(int8x3::GemmStorage));
