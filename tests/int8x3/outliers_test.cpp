@@ -228,6 +228,28 @@ TEST_F(Int8Outliers, DecidesByTheElementsThatAreLeft) {
   EXPECT_EQ(decisions, (std::set{6, 8, 10, 32}));
 }
 
+// The fewer elements of a row are not zero, the shorter are the sums in FP32 to compare with.
+TEST_F(Int8Outliers, DecidesByTheRowWithMostZeros) {
+  std::set<int> decisions;
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    for (const std::int64_t filled : {200, 165, 110, 65}) {
+      const bool of_a = operand == Operand::kA;
+      const Shape shape{of_a ? 280 : 9, of_a ? 9 : 280, 400};
+      WithOutliers operation(Problem::dense(shape, Op::kN, Op::kT));
+      operation.set(operand, 0, 0, 3, 1e7F);
+      for (std::int64_t k = filled; k < 400; ++k) operation.set(operand, 0, 270, k, 0.0F, false);
+      for (std::int64_t k = 0; k < 400; ++k) operation.set(operand, 0, 20, k, 0.0F, false);
+      decisions.insert(operation.decision());
+      if (operation.decision() == 32) {
+        EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32) << filled;
+      } else {
+        expect_outliers_apart(operation, operation.decision());
+      }
+    }
+  }
+  EXPECT_EQ(decisions, (std::set{6, 8, 10, 32}));
+}
+
 // Up to 4 elements from 2^4 typical magnitudes on, up to 16 from 2^9 on. Octaves stay whole.
 TEST_F(Int8Outliers, ChoosesFewElementsFarAboveTheOthers) {
   WithOutliers operation = with_outliers(Problem::dense({9, 20, 201}));
