@@ -27,6 +27,7 @@ using Config = WarpTiles<Tiles>;
 constexpr int kMinTilesPerSplit = 2;  // k tiles: fewer are not worth a partial sum
 constexpr std::int64_t kMaxKSplits = 256;
 constexpr int kReduceThreads = 256;
+constexpr unsigned kInFlight = 16;  // partial sums that a thread loads at a time
 
 // Leading dimension of a partial sum: whole vectors, so that every access to the workspace is 128
 // bits wide.
@@ -84,8 +85,8 @@ __global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int k_
   if (element >= args.shape.m * ld) return;
   const float* partial = static_cast<const float*>(args.workspace) + element;
   // idea:begin SplitK
-  const auto sum =
-      reduce_partials<float4>(partial, args.shape.m * ld, static_cast<unsigned>(k_splits));
+  const auto sum = reduce_partials<float4, kInFlight>(partial, args.shape.m * ld,
+                                                      static_cast<unsigned>(k_splits));
   store4<kVector>(args, element / ld, element % ld, sum);
   // idea:end
 }
@@ -118,7 +119,7 @@ std::vector<PlannedKernel> planned_kernels(const Shape& shape, bool vectors, std
   return {multiply,
           {.name = vectors ? "reduce vectors" : "reduce words",
            .parameters = {parameter::count("splits", k_splits, kMaxKSplits),
-                          parameter::tiles("sums in flight", k_splits - 1, kPartialsInFlight),
+                          parameter::tiles("sums in flight", k_splits - 1, kInFlight),
                           parameter::columns(4),
                           parameter::tiles("elements", elements, 4 * kReduceThreads)}}};
 }

@@ -154,7 +154,7 @@ class Planner {
         .name = "add " + std::string(Config::kName) +
                 (allows_vectors(problem, Operand::kC) ? " vectors" : " words"),
         .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
-                       parameter::tiles("sums in flight", k_splits - 1, kPartialsInFlight),
+                       parameter::tiles("sums in flight", k_splits - 1, kInFlight),
                        parameter::count("split tiles", tail)}};
     if (head == 0) return {split, sum};
     return {whole, split, sum};
