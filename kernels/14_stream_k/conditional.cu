@@ -9,18 +9,19 @@ namespace {
 // Not for the smallest tile: the launches are for large problems. Packed has them for operands
 // without whole vectors.
 template <typename Config>
-constexpr auto kConditional = []<typename Layout>(Layout layout) {
-  if constexpr (Config::kBlockM >= 128) {
-    return kernel_for<Config, Condition>(layout);
-  } else {
-    return interleaved::KernelOf<KernelArgs, TailSplit, Condition>{};
+constexpr auto kConditional =
+    []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> {
+  if constexpr (Config::kBlockM >= 128 && Config::template kTakes<Layout>) {
+    return {sgemm_in_sums<Config, Layout, typename Config::Order>,
+            sizeof(LimitedStorage<Config, Layout>)};
   }
+  return {};
 };
 
 }  // namespace
 
 template <typename Config>
-interleaved::KernelOf<KernelArgs, TailSplit, Condition> Conditional<Config>::kernel(
+interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> Conditional<Config>::kernel(
     const Problem& problem) {
   return interleaved::with_layout(problem, kConditional<Config>);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/stage.hpp>
 
@@ -105,13 +106,19 @@ class Planner {
                       overlaps = overlaps(k_splits)](const KernelArgs& args, Stream stream) {
       return enqueue(launches, sum, split, overlaps, args, stream);
     };
-    if (launches_if_.kernel != nullptr) {
+    if (launches_if_.kernel != nullptr &&
+        launches_if_.shared_bytes <= shared_bytes_per_block(device_)) {
       choice.idle_seconds = idle_seconds(head + tail * k_splits) +
                             (k_splits == 1 ? 0.0 : idle_seconds(tail * kAddBlocks<Config>));
-      choice.enqueue_if = [split, launches = launches_if_, sum = Conditional<Config>::add(vectors),
+      choice.limits_sums = true;
+      choice.enqueue_if = [split, k_tiles = k_tiles_, launches = launches_if_,
+                           sum = Conditional<Config>::add(vectors),
                            overlaps = device_.compute_capability >= 90](
-                              const KernelArgs& args, const Condition& condition, Stream stream) {
-        return enqueue(launches, sum, split, overlaps, args, stream, condition);
+                              const KernelArgs& args, const Condition& condition,
+                              std::int64_t longest_sum, Stream stream) {
+        const std::int64_t sums = ceil_div(k_tiles * Config::kBlockK, longest_sum);
+        const LimitedSplit limited{split, static_cast<int>(ceil_div(k_tiles, sums))};
+        return enqueue(launches, sum, limited, overlaps, args, stream, condition);
       };
     }
     choice.kernels = [problem = problem_, tiles = tiles_, head, k_splits] {
@@ -120,9 +127,9 @@ class Planner {
     return {std::move(choice), seconds(head, k_splits), parts(head, k_splits)};
   }
 
-  template <typename... When>
-  static Status enqueue(const interleaved::KernelOf<KernelArgs, TailSplit, When...>& launches,
-                        AddKernel<When...> sum, const TailSplit& split, bool overlaps,
+  template <typename Split, typename... When>
+  static Status enqueue(const interleaved::KernelOf<KernelArgs, Split, When...>& launches,
+                        AddKernel<When...> sum, const Split& split, bool overlaps,
                         const KernelArgs& args, Stream stream, const When&... when) {
     const Status status =
         device::launch({.kernel = "stream_k",
@@ -136,7 +143,7 @@ class Planner {
                            .blocks = split.tail * kAddBlocks<Config>,
                            .threads_x = kAddThreads,
                            .overlaps_previous = overlaps},
-                          stream, sum, args, split, when...);
+                          stream, sum, args, static_cast<const TailSplit&>(split), when...);
   }
 
   static std::vector<PlannedKernel> planned_kernels(const Problem& problem, std::int64_t tiles,
@@ -164,7 +171,7 @@ class Planner {
   const Device& device_;
   std::int64_t tiles_, k_tiles_;
   interleaved::KernelOf<KernelArgs, TailSplit> launches_;
-  interleaved::KernelOf<KernelArgs, TailSplit, Condition> launches_if_;
+  interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> launches_if_;
 };
 
 template <typename... Tiles>

@@ -40,6 +40,11 @@ struct TailSplit {
   // idea:end
 };
 
+// For kernels with a condition.
+struct LimitedSplit : TailSplit {
+  int longest;  // k tiles of a sum, at most
+};
+
 template <typename Config>
 constexpr std::int64_t kTileWords = std::int64_t{Config::kBlockM} * Config::kBlockN;
 template <typename Config>
@@ -60,10 +65,9 @@ __device__ KernelArgs target(const KernelArgs& args, const TileCoord& tile, cons
 }
 
 // `Order` becomes part of the symbol.
-template <typename Config, typename Layout, typename Order, typename... When>
+template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, TailSplit split, When... when) {
-  if (!holds(when...)) return;
+    sgemm(KernelArgs args, TailSplit split) {
   device::wait_for_previous_kernel();
   device::launch_dependents();
   auto& smem = device::shared_storage<interleaved::SharedStorage<Config, Layout>>();
@@ -74,6 +78,59 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
       .multiply(acc);
   __syncthreads();  // smem.tile is stored before any thread reads it
   interleaved::store_tile<Config, Layout>(target<Config>(args, smem.tile, split, blockIdx.x), acc);
+}
+
+template <typename Config, typename Layout>
+struct LimitedStorage {
+  interleaved::SharedStorage<Config, Layout> loop;  // first: where the loop expects it
+  float4 totals[Config::kThreadM * Config::kThreadN / 4][Config::kNumThreads];
+};
+
+// The same where a condition holds. Accumulators sum `longest` k tiles, at most, and are then added
+// to totals in shared memory, so that the error is that of the shorter sums.
+template <typename Config, typename Layout, typename Order>
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm_in_sums(KernelArgs args, LimitedSplit split, Condition when) {
+  if (!holds(when)) return;
+  device::launch_dependents();
+  auto& smem = device::shared_storage<LimitedStorage<Config, Layout>>();
+  constexpr int kN = Config::kThreadN, kVectors = Config::kThreadM * kN / 4;
+  float acc[Config::kThreadM][kN]{};
+  const auto add_totals = [&] {
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      const float4 total = smem.totals[i][threadIdx.x];
+      float* const sums = &acc[4 * i / kN][4 * i % kN];
+      sums[0] += total.x;
+      sums[1] += total.y;
+      sums[2] += total.z;
+      sums[3] += total.w;
+    }
+  };
+  interleaved::KTiles<Config> rest = split.template k_tiles<Config>(blockIdx.x, args.shape.k);
+  bool has_totals = false;
+#pragma unroll 1
+  while (true) {
+    const TileCoord tile = split.scheduler.tile(split.tile_index(blockIdx.x));
+    if (threadIdx.x == 0) smem.loop.tile = tile;
+    interleaved::KTiles<Config> tiles = rest;
+    if (rest.end - rest.begin > split.longest) tiles.end = rest.begin + split.longest;
+    interleaved::Loop<Config, Layout>(args, tile, tiles).multiply(acc);
+    if (has_totals) add_totals();
+    rest.begin = tiles.end;
+    if (rest.begin >= rest.end) break;
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      float* const sums = &acc[4 * i / kN][4 * i % kN];
+      smem.totals[i][threadIdx.x] = make_float4(sums[0], sums[1], sums[2], sums[3]);
+      sums[0] = sums[1] = sums[2] = sums[3] = 0.0F;
+    }
+    has_totals = true;
+    __syncthreads();  // all threads have read the last k tile before the next one overwrites it
+  }
+  __syncthreads();  // smem.loop.tile is stored before any thread reads it
+  interleaved::store_tile<Config, Layout>(target<Config>(args, smem.loop.tile, split, blockIdx.x),
+                                          acc);
 }
 
 // C ← alpha·(sum of the partial sums) + beta·C in the tail; four columns per thread.
@@ -93,11 +150,11 @@ __global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit sp
                   reduce_partials<float4, kInFlight>(partial, stride, split.k_splits));
 }
 
-template <typename Config, typename... When>
+template <typename Config>
 constexpr auto kernel_for =
-    []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, TailSplit, When...> {
+    []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, TailSplit> {
   if constexpr (Config::template kTakes<Layout>) {
-    return {sgemm<Config, Layout, typename Config::Order, When...>,
+    return {sgemm<Config, Layout, typename Config::Order>,
             sizeof(interleaved::SharedStorage<Config, Layout>)};
   }
   return {};
@@ -110,7 +167,7 @@ using AddKernel = void (*)(KernelArgs, TailSplit, When...);
 template <typename Config>
 struct Conditional {
   // The kernel of the tile for the problem; nullptr: there is none.
-  static interleaved::KernelOf<KernelArgs, TailSplit, Condition> kernel(const Problem& problem);
+  static interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> kernel(const Problem& problem);
   static AddKernel<Condition> add(bool vectors);
   static Status setup();
 };

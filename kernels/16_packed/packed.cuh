@@ -96,7 +96,7 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   const bool overlaps = device.compute_capability >= 90;
   result.choice.idle_seconds = idle_seconds(partition.blocks()) + packings.idle_seconds();
   result.choice.enqueue_if = [=](const KernelArgs& args, const Condition& condition,
-                                 Stream stream) {
+                                 std::int64_t /*longest_sum*/, Stream stream) {
     KernelArgs packed = args;
     const Status status = enqueue_packing(packings, packed, overlaps, stream, condition);
     if (!status.ok()) return status;

@@ -217,6 +217,7 @@ struct Launches {
   Job refine_a{}, refine_b{};                 // where ten products are allowed
   std::int64_t refine_blocks = 0, outlier_blocks = 0;
   std::optional<Choice> fp32{};           // in launches of its own
+  std::int64_t longest_sum = 0;           // of `fp32`
   bool splits_a = true, splits_b = true;  // false: the operand's digits are there
   bool adds_to_c = false;                 // another panel along K precedes
 };
@@ -373,7 +374,7 @@ inline Status enqueue_fp32(const Launches& launches, KernelArgs args, Stream str
   const Condition decided{static_cast<const std::int32_t*>(args.workspace),
                           static_cast<std::int32_t>(Path::kFp32)};
   args.workspace = static_cast<std::byte*>(args.workspace) + kFp32Workspace;
-  return launches.fp32->enqueue_if(args, decided, stream);
+  return launches.fp32->enqueue_if(args, decided, launches.longest_sum, stream);
 }
 
 // Enqueues the GEMM: one launch per max_exact_k of K.
@@ -607,13 +608,15 @@ struct Fp32Candidates {
   static constexpr double kShare = 0.025;
   // A candidate slower than the fastest by more than this factor is not taken.
   static constexpr double kSlower = 1.25;
-  // With fewer tiles of 128×128 cuBLAS may split K. Then a candidate must not sum in longer chains.
+  // With fewer tiles of 128×128 a candidate must be as accurate as cuBLAS; with more, such a
+  // candidate is preferred.
   static constexpr std::int64_t kLargeC = 256;
   static constexpr double kLongerChain = 1.1;
 
   std::vector<Candidate> all = {};
   double least_seconds = std::numeric_limits<double>::infinity();
-  double longest_chain = std::numeric_limits<double>::infinity();
+  std::int64_t longest_sum = 0;  // of cuBLAS
+  bool is_large = false;
   bool always = false;  // for any expected time, in any workspace
 
   static Fp32Candidates of(Problem problem, const Device& device) {
@@ -625,28 +628,34 @@ struct Fp32Candidates {
         if (candidate.choice.enqueue_if) candidates.all.push_back(std::move(candidate));
       }
     }
-    if (problem.batch * TileScheduler(problem.shape, 128, 128).count < kLargeC) {
-      candidates.longest_chain = kLongerChain * static_cast<double>(summed_in_fp32(problem));
-    }
+    candidates.longest_sum = static_cast<std::int64_t>(summed_in_fp32(problem));
+    candidates.is_large = problem.batch * TileScheduler(problem.shape, 128, 128).count >= kLargeC;
     return candidates;
   }
 
-  // Whether candidates may not sum in longer chains than cuBLAS.
-  bool is_as_accurate() const { return longest_chain < std::numeric_limits<double>::infinity(); }
+  // Whether it adds no more products one after another than cuBLAS.
+  bool is_as_accurate(const Choice& choice) const {
+    return choice.limits_sums || static_cast<double>(choice.rounding_chain) <=
+                                     kLongerChain * static_cast<double>(longest_sum);
+  }
 
-  // The fastest in the workspace of digits that take so many seconds.
-  std::optional<Choice> fastest(double seconds, std::size_t workspace_bytes) const {
-    const Candidate* best = nullptr;
+  // The fastest, of accurate ones if there are any, in the workspace of digits that take so many
+  // seconds.
+  std::optional<Choice> best(double seconds, std::size_t workspace_bytes) const {
+    const Candidate* taken = nullptr;
     for (const Candidate& candidate : all) {
       const Choice& choice = candidate.choice;
       const bool pays = choice.idle_seconds <= kShare * seconds &&
                         candidate.seconds <= kSlower * least_seconds &&
-                        static_cast<double>(choice.rounding_chain) <= longest_chain &&
+                        (is_large || is_as_accurate(choice)) &&
                         kFp32Workspace + choice.workspace_bytes <= workspace_bytes;
       if (!pays && !always) continue;
-      if (best == nullptr || candidate.seconds < best->seconds) best = &candidate;
+      const auto rank = [&](const Candidate& of) {
+        return std::pair(is_as_accurate(of.choice), -of.seconds);
+      };
+      if (taken == nullptr || rank(candidate) > rank(*taken)) taken = &candidate;
     }
-    return best == nullptr ? std::nullopt : std::optional(best->choice);
+    return taken == nullptr ? std::nullopt : std::optional(taken->choice);
   }
 };
 
@@ -739,10 +748,11 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
       (least == Path::kTen || seconds >= kLeastForTen || path_of_normal(problem) == Path::kTen)) {
     allow_ten(problem, device, workspace_limit, launches);
   }
-  launches.fp32 = fp32.fastest(seconds, launches.workspace.bytes);
+  launches.fp32 = fp32.best(seconds, launches.workspace.bytes);
   if (launches.fp32) {
+    launches.longest_sum = fp32.longest_sum;
     launches.params.fp32.scheduler.count = 0;  // no tiles
-    if (!fp32.is_as_accurate()) {
+    if (fp32.is_large) {
       const float in_fp32 = squared_error_of(static_cast<float>(launches.fp32->rounding_chain));
       launches.params.allowed_of_ten = std::max(launches.params.allowed, in_fp32);
     }

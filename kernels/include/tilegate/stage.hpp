@@ -96,10 +96,13 @@ struct Choice {
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
   // The same, but the kernels do nothing unless the condition holds: for stages that decide on the
-  // device. Empty: the configuration has no such kernels. `idle_seconds`: the expected time where
-  // the condition does not hold.
-  std::function<Status(const KernelArgs& args, const Condition& condition, Stream stream)>
+  // device. Empty: the configuration has no such kernels. `longest_sum`: products that are added
+  // one after another, at most, if limits_sums. `idle_seconds`: the expected time where the
+  // condition does not hold.
+  std::function<Status(const KernelArgs& args, const Condition& condition, std::int64_t longest_sum,
+                       Stream stream)>
       enqueue_if = {};
+  bool limits_sums = false;
   double idle_seconds = 0.0;
   // The kernels of the plan with their discrete parameters, for tests. Empty: one kernel, which
   // depends on the stage's tile sizes alone.

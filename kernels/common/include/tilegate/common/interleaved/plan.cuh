@@ -8,6 +8,7 @@
 #include <string>
 
 #include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/interleaved/config.cuh>
 #include <tilegate/common/tile_load.cuh>
@@ -109,7 +110,7 @@ struct KernelOf {
   std::size_t shared_bytes;
 };
 
-// Opts in to the shared memory of every kernel(Layout<…>{}).
+// Opts in to the shared memory of every kernel(Layout<…>{}) for which the device has enough.
 template <typename Kernel>
 Status allow_shared_memory(Kernel kernel) {
   for (const auto& [function, bytes] :
@@ -117,7 +118,7 @@ Status allow_shared_memory(Kernel kernel) {
         kernel(Layout<false, true, false>{}), kernel(Layout<false, true, true>{}),
         kernel(Layout<true, false, false>{}), kernel(Layout<true, false, true>{}),
         kernel(Layout<true, true, false>{}), kernel(Layout<true, true, true>{})}) {
-    if (function == nullptr) continue;
+    if (function == nullptr || bytes > shared_bytes_per_block(device::current())) continue;
     if (Status s = device::allow_shared_memory(function, bytes); !s.ok()) return s;
   }
   return {};
