@@ -26,7 +26,7 @@ using Config = WarpTiles<Tiles>;
 
 constexpr int kMinTilesPerSplit = 2;  // k tiles: fewer are not worth a partial sum
 constexpr std::int64_t kMaxKSplits = 256;
-constexpr int kReduceThreads = 256;
+constexpr int kReduceThreads = 256, kReduceBlocksPerSm = 2;
 constexpr unsigned kInFlight = 16;  // partial sums that a thread loads at a time
 
 // Leading dimension of a partial sum: whole vectors, so that every access to the workspace is 128
@@ -79,7 +79,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 
 // C ← alpha·(sum of the partial sums) + beta·C; four columns per thread.
 template <bool kVector>
-__global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int k_splits) {
+__global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
+    reduce(KernelArgs args, int k_splits) {
   const std::int64_t ld = workspace_ld(args.shape);
   const std::int64_t element = (std::int64_t{blockIdx.x} * kReduceThreads + threadIdx.x) * 4;
   if (element >= args.shape.m * ld) return;

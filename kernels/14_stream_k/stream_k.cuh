@@ -12,7 +12,7 @@
 
 namespace tilegate::stream_k {
 
-constexpr int kAddThreads = 256;
+constexpr int kAddThreads = 256, kAddBlocksPerSm = 2;
 constexpr unsigned kInFlight = 16;  // partial sums that a thread loads at a time
 
 // The first `head` tiles take one block each. Each of the `tail` others takes `k_splits` blocks:
@@ -83,7 +83,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 template <typename Config, typename Layout>
 struct LimitedStorage {
   interleaved::SharedStorage<Config, Layout> loop;  // first: where the loop expects it
-  float4 totals[Config::kThreadM * Config::kThreadN / 4][Config::kNumThreads];
+  // By words: vectors would put four accumulators into consecutive registers, and with them
+  // operands of FFMA into the same register bank.
+  float totals[Config::kThreadM][Config::kThreadN][Config::kNumThreads];
 };
 
 // The same where a condition holds. Accumulators sum `longest` k tiles, at most, and are then added
@@ -94,19 +96,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   if (!holds(when)) return;
   device::launch_dependents();
   auto& smem = device::shared_storage<LimitedStorage<Config, Layout>>();
-  constexpr int kN = Config::kThreadN, kVectors = Config::kThreadM * kN / 4;
-  float acc[Config::kThreadM][kN]{};
-  const auto add_totals = [&] {
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      const float4 total = smem.totals[i][threadIdx.x];
-      float* const sums = &acc[4 * i / kN][4 * i % kN];
-      sums[0] += total.x;
-      sums[1] += total.y;
-      sums[2] += total.z;
-      sums[3] += total.w;
-    }
-  };
+  constexpr int kM = Config::kThreadM, kN = Config::kThreadN;
+  float acc[kM][kN]{};
   interleaved::KTiles<Config> rest = split.template k_tiles<Config>(blockIdx.x, args.shape.k);
   bool has_totals = false;
 #pragma unroll 1
@@ -116,14 +107,17 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     interleaved::KTiles<Config> tiles = rest;
     if (rest.end - rest.begin > split.longest) tiles.end = rest.begin + split.longest;
     interleaved::Loop<Config, Layout>(args, tile, tiles).multiply(acc);
-    if (has_totals) add_totals();
+    if (has_totals) {
+#pragma unroll
+      for (int i = 0; i < kM * kN; ++i)
+        acc[i / kN][i % kN] += smem.totals[i / kN][i % kN][threadIdx.x];
+    }
     rest.begin = tiles.end;
     if (rest.begin >= rest.end) break;
 #pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      float* const sums = &acc[4 * i / kN][4 * i % kN];
-      smem.totals[i][threadIdx.x] = make_float4(sums[0], sums[1], sums[2], sums[3]);
-      sums[0] = sums[1] = sums[2] = sums[3] = 0.0F;
+    for (int i = 0; i < kM * kN; ++i) {
+      smem.totals[i / kN][i % kN][threadIdx.x] = acc[i / kN][i % kN];
+      acc[i / kN][i % kN] = 0.0F;
     }
     has_totals = true;
     __syncthreads();  // all threads have read the last k tile before the next one overwrites it
@@ -135,7 +129,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 
 // C ← alpha·(sum of the partial sums) + beta·C in the tail; four columns per thread.
 template <typename Config, bool kVector, typename... When>
-__global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit split, When... when) {
+__global__ void __launch_bounds__(kAddThreads, kAddBlocksPerSm)
+    add(KernelArgs args, TailSplit split, When... when) {
   if (!holds(when...)) return;
   const unsigned tile = blockIdx.x / kAddBlocks<Config>;
   const unsigned word = (blockIdx.x % kAddBlocks<Config> * kAddThreads + threadIdx.x) * 4;

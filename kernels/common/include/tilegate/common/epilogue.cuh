@@ -21,7 +21,9 @@ __device__ inline void accumulate(float4& sum, const float4& v) {
 constexpr unsigned kPartialsInFlight = 8;
 
 // The reduction of split-K: the sum of `count` partial sums in order of k, so that the same call
-// gives the same bits. They are `stride` words apart. T: float or float4.
+// gives the same bits. They are `stride` words apart. T: float or float4. Kernels that call it set
+// a minimum of blocks per SM in __launch_bounds__. Without one, ptxas (CUDA 13.0) keeps to the 32
+// registers of full occupancy, and has two to four loads in flight.
 template <typename T, unsigned kInFlight = kPartialsInFlight>
 __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned count) {
   const auto load = [](const float* p) {

@@ -78,12 +78,13 @@ struct SplitK {
 namespace tilegate::split_sums {
 
 // The reduction kernel.
-constexpr int kNumThreads = 256;
+constexpr int kNumThreads = 256, kBlocksPerSm = 4;
 
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
 // per element.
 template <bool kVectors, typename... When>
-__global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, SplitK split_k, When... when) {
+__global__ void __launch_bounds__(kNumThreads, kBlocksPerSm)
+    add(KernelArgs args, SplitK split_k, When... when) {
   if (!holds(when...)) return;
   constexpr int kWords = kVectors ? 4 : 1;
   const auto size = static_cast<unsigned>(split_k.partial_size());
