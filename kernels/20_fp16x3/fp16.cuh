@@ -54,18 +54,20 @@ __host__ __device__ inline float from_fp16(std::uint32_t bits) {
 // Statistics of a row, from which its scale and the decision are computed.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
-  float signed_sum = 0.0F;
+  float signed_sum = 0.0F, squares = 0.0F;
 
   __host__ __device__ void add(float value) {
     const float magnitude = std::fabs(value);
     largest = std::fmax(largest, magnitude);
     sum += magnitude;
     signed_sum += value;
+    squares += value * value;
   }
   __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
     signed_sum += other.signed_sum;
+    squares += other.squares;
   }
 };
 
@@ -77,9 +79,17 @@ __host__ __device__ inline float step_of(const RowStats& stats) {
   return float_of(((bits_of(stats.largest) >> 23) - 14U) << 23);
 }
 
-// Scaled elements from here on count, that is 2^-20 of the row's largest or more: smaller ones
-// change a sum and its rounding error hardly.
-constexpr float kLeastCounted = 0x1p-6F;
+// Scaled elements from here on count, that is 2^-16 of the row's largest or more: the halves of
+// smaller ones lose bits, and they change a sum and its rounding error hardly.
+constexpr float kLeastCounted = 0x1p-2F;
+
+// Least share of a row's elements that count. Where fewer do, most elements of the row lose bits.
+// Those that meet a large element of the other operand make up an element of C.
+constexpr float kLeastShare = 0.125F;
+
+__host__ __device__ inline bool counts_enough(float counted, float k) {
+  return counted >= kLeastShare * k;
+}
 
 // The halves of a scaled element.
 struct Fp16Split {
@@ -96,9 +106,9 @@ __host__ __device__ inline Fp16Split split_element(float scaled) {
 //
 // The relative error (Frobenius norm) of halves is that of a run, plus that of adding runs. The
 // error of cuBLAS in FP32 is small where it adds few products one after another (cublas_error.hpp),
-// and smaller where most products do not count, or all have one sign. The decision is halves where
-// their error is below that, with long runs where it is well below, else FP32, more accurate than
-// cuBLAS.
+// and smaller where most products do not count, all have one sign, or few make up an element of C.
+// The decision is halves where their error is below that, with long runs where it is well below,
+// else FP32, more accurate than cuBLAS.
 
 // Three products of halves, or FP32.
 enum class Path : std::int32_t { kThree = 3, kFp32 = 32 };
@@ -119,10 +129,32 @@ constexpr Run kShortRun = {1, 0.0F, 1.06e-7F, 0.86e-7F};
 // Runs that are added to a sum before it is added to the total.
 constexpr int kRunsOfSum = 16;
 
-// Statistics of an operand, averaged over its rows.
+// Where the norm of an operand is that of `few` elements per row, each as large as the row's
+// largest, few products make up an element of C. cuBLAS rounds little before the first of them
+// arrives, and their errors in halves do not average. The squared error of halves must be smaller
+// by 1 + kFewProducts / few.
+constexpr float kFewProducts = 6.0F;
+
+// From this share of K on, `few` means that a row's elements are almost equal. If they have one
+// sign, too, all roundings of a run go the same way: no model of random errors applies.
+constexpr float kAlmostEqual = 0.997F, kLeastOneSign = 0.5F;
+
+// Statistics of an operand.
 struct OperandStats {
-  float counted = 0.0F;   // number of elements that count; Inf if a row cannot be scaled
-  float one_sign = 0.0F;  // |sum| / sum of magnitudes: 1 where a row has one sign
+  // Averages over its rows. Number of elements that count: Inf if a row cannot be scaled, or has
+  // too few and is not zero. |sum| / sum of magnitudes: 1 where a row has one sign.
+  float counted = 0.0F, one_sign = 0.0F;
+  // Sums over its rows: of all squares, and of the squares of the largest elements.
+  float squares = 0.0F, largest_squares = 0.0F;
+
+  __host__ __device__ void add(const OperandStats& other) {
+    counted += other.counted;
+    one_sign += other.one_sign;
+    squares += other.squares;
+    largest_squares += other.largest_squares;
+  }
+  // NaN for zeros.
+  __host__ __device__ float few() const { return squares / largest_squares; }
 };
 
 __host__ __device__ inline float one_sign_of(const RowStats& stats) {
@@ -141,19 +173,23 @@ struct Summed {
 __host__ __device__ inline int decide(const OperandStats& a, const OperandStats& b,
                                       const Summed& summed) {
   const float share = a.counted * b.counted / (summed.k * summed.k);  // of products that count
-  if (!(share < INFINITY)) return 0;
+  // Where squares overflow, `few` is unknown.
+  if (!(share < INFINITY && a.squares < INFINITY && b.squares < INFINITY)) return 0;
   const float one_sign = a.one_sign * b.one_sign;
+  const float few_a = a.few(), few_b = b.few(), few = few_a < few_b ? few_a : few_b;
+  if (few >= kAlmostEqual * summed.k && one_sign >= kLeastOneSign) return 0;
   // For one sign, the squared mean of products is about half of their mean square.
   const float grown = 0.5F * one_sign * one_sign * summed.k;
   constexpr float kSquared = kCublasError * kCublasError;
   const float products = share * (summed.either_sign + grown * summed.one_sign);
+  const float allowed = kSquared * products / (1.0F + kFewProducts / few);
   for (const Run& run : {kLongRun, kShortRun}) {
     const float runs = summed.k / static_cast<float>(kChunkK * run.chunks);
     const float added = kSquared * ((runs < kRunsOfSum ? runs : kRunsOfSum) + runs / kRunsOfSum);
     const float random = run.error * run.error + added;
     const float biased = run.error_of_one_sign * run.error_of_one_sign + added * 2.0F / 3.0F;
     const float least = static_cast<float>(run.chunks) * (random + grown * biased);
-    if (summed.k >= run.least_k && kSquared * products >= least) return run.chunks;
+    if (summed.k >= run.least_k && allowed >= least) return run.chunks;
   }
   return 0;
 }

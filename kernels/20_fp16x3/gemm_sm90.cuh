@@ -29,8 +29,10 @@ namespace tilegate::fp16x3 {
 __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
   const auto sums = sum_over_groups<kNumThreads, kNumStats>(
       params.stats, params.groups_a, params.groups_b, smem.stats, [] { __syncthreads(); });
-  return decide({sums.a[0] / params.rows_a, sums.a[1] / params.rows_a},
-                {sums.b[0] / params.rows_b, sums.b[1] / params.rows_b}, params.summed);
+  const auto stats = [](const float (&sum)[kNumStats], float rows) {
+    return OperandStats{sum[0] / rows, sum[1] / rows, sum[2], sum[3]};
+  };
+  return decide(stats(sums.a, params.rows_a), stats(sums.b, params.rows_b), params.summed);
 }
 
 // Producer, one thread.

@@ -28,8 +28,9 @@ struct SplitJobs {
 
 template <typename Config>
 struct SplitStorage {
-  RowStats stats[Config::kWarps][Config::kRows];
-  float step[Config::kRows], one_sign[Config::kRows], counted[Config::kWarps];
+  RowStats stats[Config::kWarps][Config::kRows + 1];  // one more avoids bank conflicts
+  float step[Config::kRows], counted[Config::kThreads];
+  OperandStats rows[Config::kRows];  // of each row alone, but for `counted`
   KeptSegment<Config> kept[Config::kKept];
 };
 
@@ -38,7 +39,8 @@ __device__ inline void reduce_lanes(RowStats& stats, int first) {
 #pragma unroll
   for (int lanes = first; lanes < 32; lanes *= 2) {
     stats.add({__shfl_xor_sync(~0U, stats.largest, lanes), __shfl_xor_sync(~0U, stats.sum, lanes),
-               __shfl_xor_sync(~0U, stats.signed_sum, lanes)});
+               __shfl_xor_sync(~0U, stats.signed_sum, lanes),
+               __shfl_xor_sync(~0U, stats.squares, lanes)});
   }
 }
 
@@ -54,26 +56,43 @@ __device__ void finalize_rows(const SplitJob<Planes>& job, const SplitPointers& 
     reduce_lanes(stats, 1);
     if (lane == 0) {
       smem.step[row] = step_of(stats);
-      smem.one_sign[row] = one_sign_of(stats);
+      smem.rows[row] = {.one_sign = one_sign_of(stats),
+                        .squares = stats.squares,
+                        .largest_squares = stats.largest * stats.largest};
       pointers.steps[batch_index * job.planes.rows() + first_row + row] = smem.step[row];
     }
   }
   __syncthreads();  // all steps are stored
 }
 
-// Stores the statistics of the block's rows. `counted`: the thread's.
+// Stores the statistics of the block's rows. `counted`: the thread's, of its row. With a lane and a
+// warp, which nvcc would keep in registers from the start of the kernel on, registers would spill.
 template <typename Config>
-__device__ void store_stats(float counted, OperandStats* to, SplitStorage<Config>& smem) {
+__device__ void store_stats(float counted, float k, OperandStats* to, SplitStorage<Config>& smem) {
+  smem.counted[threadIdx.x] = counted;
+  __syncthreads();  // all threads have counted
+  if (threadIdx.x >= 32) return;
+  counted = 0.0F;
+  for (unsigned i = threadIdx.x; i < Config::kThreads; i += 32) counted += smem.counted[i];
 #pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) counted += __shfl_xor_sync(~0U, counted, lanes);
-  if (threadIdx.x % 32 == 0) smem.counted[threadIdx.x / 32] = counted;
-  __syncthreads();  // all warps have counted
-  if (threadIdx.x == 0) {
-    OperandStats rows;
-    for (const float counted_of_warp : smem.counted) rows.counted += counted_of_warp;
-    for (const float one_sign : smem.one_sign) rows.one_sign += one_sign;
-    to[blockIdx.x] = rows;
+  for (int lanes = Config::kRows; lanes < 32; lanes *= 2) {
+    counted += __shfl_xor_sync(~0U, counted, lanes);
   }
+  OperandStats stats;
+  if (threadIdx.x < Config::kRows) {
+    // Of a row that cannot be scaled nothing counts.
+    const bool is_fine = smem.step[threadIdx.x] == 0.0F || counts_enough(counted, k);
+    stats = smem.rows[threadIdx.x];
+    stats.counted = is_fine ? counted : INFINITY;
+  }
+#pragma unroll
+  for (int lanes = 1; lanes < Config::kRows; lanes *= 2) {
+    stats.add({__shfl_xor_sync(~0U, stats.counted, lanes),
+               __shfl_xor_sync(~0U, stats.one_sign, lanes),
+               __shfl_xor_sync(~0U, stats.squares, lanes),
+               __shfl_xor_sync(~0U, stats.largest_squares, lanes)});
+  }
+  if (threadIdx.x == 0) to[blockIdx.x] = stats;
 }
 
 __device__ inline float count(const float (&v)[kSegmentK], float scale) {
@@ -136,7 +155,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
 
   const float step = smem.step[row];
   const float scale = step == 0.0F ? 0.0F : 1.0F / step;  // a power of two: exact
-  float counted = step == INFINITY ? INFINITY : 0.0F;
+  float counted = 0.0F;
   const int in_chunk = static_cast<int>(first_row % kChunkRows) + row;
   const int first_segment = offset_in_plane(in_chunk, 0);
   const int to_second = offset_in_plane(in_chunk, 1) - first_segment;
@@ -153,7 +172,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
     counted += count(v, scale);
     store_segment(v, scale, planes + k / kSliceK * kSliceBytes, to_second);
   }
-  store_stats<Config>(counted, jobs.stats, smem);
+  store_stats<Config>(counted, static_cast<float>(job.k), jobs.stats, smem);
 }
 
 }  // namespace tilegate::fp16x3

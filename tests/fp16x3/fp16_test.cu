@@ -128,28 +128,34 @@ TEST(Fp16Split, ReportRowsThatCannotBeScaled) {
 
 constexpr int kLong = 2, kShort = 1, kFp32 = 0;  // chunks of a run
 
-// Of rows in which a share of elements counts, and that are of one sign so far; `summed`: K,
-// and how many products' errors cuBLAS has.
-int decided(double share, double one_sign, const model::Summed& summed) {
-  const auto seen = [&](double of_k) {
-    return OperandStats{static_cast<float>(of_k * summed.k), static_cast<float>(one_sign)};
+int decided(const model::Statistics& a, const model::Statistics& b, const model::Summed& summed) {
+  const auto seen = [](const model::Statistics& of) {
+    return OperandStats{static_cast<float>(of.counted), static_cast<float>(of.one_sign),
+                        static_cast<float>(of.squares), static_cast<float>(of.largest_squares)};
   };
-  return decide(seen(share), seen(1.0),
+  return decide(seen(a), seen(b),
                 {static_cast<float>(summed.k), static_cast<float>(summed.either_sign),
                  static_cast<float>(summed.one_sign)});
 }
-int expected(double share, double one_sign, const model::Summed& summed) {
-  return model::decision({share * summed.k, one_sign}, {summed.k, one_sign}, summed);
+
+// An operand in whose rows so many elements count, that are of one sign so far, and have the norm
+// of so many of the largest.
+model::Statistics seen(double counted, double one_sign, double few) {
+  constexpr double kLargest = 3.0;  // of all rows, squares
+  return {counted, one_sign, few * kLargest, kLargest};
 }
 
-// 1 % from where halves in such runs are as accurate as FP32, on either side: by the number of
-// products that cuBLAS adds up, with either sign or with one.
-void expect_threshold(int run, double k, double share, double one_sign, double either_sign = 0.0) {
+// 1 % from where halves in such runs are as accurate as they must be, on either side: by the number
+// of products that cuBLAS adds up, with either sign or with one. `few` of A; B's elements are
+// alike.
+void expect_threshold(int run, double k, double share, double one_sign, double either_sign = 0.0,
+                      double few = 0.0) {
   SCOPED_TRACE("K = " + std::to_string(k) + ", share " + std::to_string(share) + ", one sign " +
-               std::to_string(one_sign));
+               std::to_string(one_sign) + ", few " + std::to_string(few));
   model::Summed at{k, 1.0, 0.0}, bare{k, 0.0, 1.0};
   double& summed = either_sign == 0.0 ? at.either_sign : at.one_sign;
-  const model::Statistics a{share * k, one_sign}, b{k, one_sign};
+  const model::Statistics a = seen(share * k, one_sign, few == 0.0 ? 0.3 * k : few),
+                          b = seen(k, one_sign, k);
   if (either_sign == 0.0) {
     summed = model::expected_error(run, a, b, at);
   } else {
@@ -160,8 +166,9 @@ void expect_threshold(int run, double k, double share, double one_sign, double e
     model::Summed of = at;
     of.either_sign *= beside;
     of.one_sign *= beside;
-    EXPECT_EQ(decided(share, one_sign, of), expected(share, one_sign, of)) << "at " << beside;
-    EXPECT_EQ(decided(share, one_sign, of) == run, beside > 1.0) << "at " << beside;
+    EXPECT_EQ(decided(a, b, of), model::decision(a, b, of)) << "at " << beside;
+    EXPECT_EQ(decided(a, b, of) == run, beside > 1.0) << "at " << beside;
+    EXPECT_EQ(decided(b, a, of), decided(a, b, of)) << "at " << beside;
   }
 }
 
@@ -176,17 +183,70 @@ TEST(Decision, MatchesModelAtItsThresholds) {
   expect_threshold(kLong, 0x1p26, 1.0, 0.0);
   expect_threshold(kLong, 0x1p26, 0.5, 0.7);
   expect_threshold(kLong, 0x1p20, 0.5, 0.02);
+  for (const double few : {1.0, 6.0, 100.0}) {  // where few products make up an element of C
+    expect_threshold(kShort, 512, 1.0, 0.0, 0.0, few);
+    expect_threshold(kLong, 4096, 0.5, 0.3, 0.0, few);
+  }
+}
+
+// A constant times a constant, whatever cuBLAS's error.
+TEST(Decision, TakesFp32ForElementsThatAreAlmostEqual) {
+  constexpr double k = 1024;
+  const model::Summed summed{k, k, k};
+  const auto of = [](double one_sign, double few) { return seen(k, one_sign, few * k); };
+  const auto decision = [&](const model::Statistics& a, const model::Statistics& b) {
+    EXPECT_EQ(decided(a, b, summed), model::decision(a, b, summed));
+    return decided(a, b, summed);
+  };
+  EXPECT_EQ(decision(of(1.0, 0.9969), of(1.0, 0.9969)), kLong);
+  EXPECT_EQ(decision(of(1.0, 0.9971), of(1.0, 0.9969)), kLong);
+  EXPECT_EQ(decision(of(1.0, 0.9969), of(1.0, 0.9971)), kLong);
+  EXPECT_EQ(decision(of(1.0, 0.9971), of(1.0, 0.9971)), kFp32);
+  EXPECT_EQ(decision(of(0.51, 1.0), of(1.0, 1.0)), kFp32);
+  EXPECT_EQ(decision(of(0.49, 1.0), of(1.0, 1.0)), kLong);
+  EXPECT_EQ(decision(of(0.7, 1.0), of(0.7, 1.0)), kLong);
+  EXPECT_EQ(decision(of(0.72, 1.0), of(0.72, 1.0)), kFp32);
+}
+
+TEST(Decision, NeedsAnEighthOfARow) {
+  EXPECT_TRUE(counts_enough(32.0F, 256.0F));
+  EXPECT_FALSE(counts_enough(31.0F, 256.0F));
+  EXPECT_FALSE(counts_enough(32.0F, 257.0F));
+  EXPECT_TRUE(counts_enough(0x1p24F, 0x1p27F));
+  EXPECT_FALSE(counts_enough(0x1p24F - 1.0F, 0x1p27F));
 }
 
 // Up to there the bound of errors does not count on long runs.
 TEST(Decision, TakesShortRunsBelowK1024) {
-  EXPECT_EQ(decide({1024.0F, 0.0F}, {1024.0F, 0.0F}, {1024.0F, 1024.0F, 12.0F}), kLong);
-  EXPECT_EQ(decide({1023.0F, 0.0F}, {1023.0F, 0.0F}, {1023.0F, 1023.0F, 12.0F}), kShort);
+  const auto of = [](double k) {
+    return decided(seen(k, 0.0, 0.3 * k), seen(k, 0.0, 0.3 * k), {k, 1024.0, 12.0});
+  };
+  EXPECT_EQ(of(1024.0), kLong);
+  EXPECT_EQ(of(1023.0), kShort);
 }
 
 TEST(Decision, TakesFp32ForRowsThatCannotBeScaled) {
-  EXPECT_EQ(decided(INFINITY, 0.0, {2048.0, 2048.0, 12.0}), kFp32);
+  const model::Statistics scaled = seen(2048.0, 0.0, 600.0),
+                          not_scaled = seen(INFINITY, 0.0, 600.0);
+  EXPECT_EQ(decided(not_scaled, scaled, {2048.0, 2048.0, 12.0}), kFp32);
+  EXPECT_EQ(decided(scaled, not_scaled, {2048.0, 2048.0, 12.0}), kFp32);
   EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), kFp32);
+}
+
+// Sums of squares overflow, of all elements or of the largest, too; for zeros nothing is known.
+TEST(Decision, TakesFp32WhereNoSquaresAreKnown) {
+  const auto of = [](float squares, float largest) {
+    return OperandStats{2048.0F, 0.0F, squares, largest};
+  };
+  const OperandStats fine = of(600.0F, 1.0F);
+  const Summed summed{2048.0F, 2048.0F, 12.0F};
+  EXPECT_EQ(decide(of(0x1.8p127F, 0x1p120F), fine, summed), kLong);
+  for (const OperandStats& overflown : {of(INFINITY, 0x1p120F), of(INFINITY, INFINITY)}) {
+    EXPECT_EQ(decide(overflown, fine, summed), kFp32);
+    EXPECT_EQ(decide(fine, overflown, summed), kFp32);
+  }
+  EXPECT_EQ(decide({}, fine, summed), kFp32);
+  EXPECT_EQ(decide(fine, {}, summed), kFp32);
 }
 
 TEST(Decision, DependsOnSigns) {

@@ -194,13 +194,75 @@ TEST_F(Fp16Gemm, DecisionDependsOnTheOperands) {
   EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kFp32);
-  EXPECT_EQ(decided([](Operation& o) { o.a[5] = 1000.0F; }), kThree);
+  EXPECT_EQ(decided([](Operation& o) { std::fill_n(o.a.begin(), 800, 0.0F); }), kThree);
   EXPECT_EQ(decided([](Operation& o) { std::fill_n(o.a.begin(), o.a.size() * 9 / 10, 0.0F); }),
             kFp32);
   EXPECT_EQ(decided([](Operation& o) {
               for (std::size_t i = 0; i < o.a.size(); ++i) o.a[i] *= i % 9 == 0 ? 1.0F : 0x1p-30F;
             }),
             kFp32);
+}
+
+// The first `count` elements of a row or column are 1 or -1, the others too small to count
+// beside 1.
+void keep(Operation& operation, Operand operand, std::int64_t row, std::int64_t count) {
+  const models::Rows rows = operation.rows(operand, 0);
+  std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+  for (std::int64_t k = 0; k < rows.k; ++k) {
+    float& x = values[static_cast<std::size_t>(row * rows.next_row + k * rows.next_k)];
+    x = k < count ? std::copysign(1.0F, x) : 0x1p-17F;
+  }
+}
+
+// An eighth of K, or one element less; on average over the rows far more count.
+TEST_F(Fp16Gemm, TakesFp32WhereFewElementsOfARowCount) {
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    for (const std::int64_t row : {0, 7}) {
+      for (const std::int64_t count : {100, 99}) {
+        Operation operation(Problem::dense({8, 8, 800}));
+        keep(operation, operand, row, count);
+        EXPECT_EQ(run(stage, operation).decision, count == 100 ? kThree : kFp32)
+            << (operand == Operand::kA ? "row " : "column ") << row;
+      }
+    }
+  }
+}
+
+// One large element in each row of A, in each column of B, or in a single one of them.
+TEST_F(Fp16Gemm, TakesFp32WhereFewProductsMakeUpAnElement) {
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    for (const std::int64_t count : {8, 1}) {
+      Operation operation(Problem::dense({8, 8, 800}));
+      const models::Rows rows = operation.rows(operand, 0);
+      std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+      const auto set = [&](float x) {
+        for (std::int64_t row = 0; row < count; ++row) {
+          values[static_cast<std::size_t>(row * rows.next_row + 5 * rows.next_k)] = x;
+        }
+      };
+      set(2.0F);
+      EXPECT_EQ(run(stage, operation).decision, kThree);
+      set(500.0F);
+      EXPECT_EQ(run(stage, operation).decision, kFp32);
+    }
+  }
+}
+
+TEST_F(Fp16Gemm, TakesFp32ForElementsThatAreAlmostEqual) {
+  const auto decided = [](const std::function<float(float)>& a,
+                          const std::function<float(float)>& b) {
+    Operation operation(Problem::dense({9, 8, 128}));
+    for (float& x : operation.a) x = a(x);
+    for (float& x : operation.b) x = b(x);
+    return run(stage, operation).decision;
+  };
+  const auto equal = [](float x) { return 1.0F + 1e-7F * x; };
+  const auto less_equal = [](float x) { return 0.9F + 0.1F * x; };
+  EXPECT_EQ(decided(equal, equal), kFp32);
+  EXPECT_EQ(decided(equal, [](float x) { return -7.0F - 1e-3F * x; }), kFp32);
+  EXPECT_EQ(decided(equal, less_equal), kThree);
+  EXPECT_EQ(decided(less_equal, equal), kThree);
+  EXPECT_EQ(decided(equal, [](float x) { return std::copysign(1.0F, x); }), kThree);
 }
 
 // By the same kernel: zero times infinity is NaN, and rows without either are as they were.
@@ -235,14 +297,14 @@ TEST_F(Fp16Gemm, IsAsAccurateForLongK) {
   EXPECT_LE(std::sqrt(error / squares), 1.35e-7);
 }
 
-// Elements of 2^-12 beside one of 1 keep 23 bits: with three digits of 8 they would keep 11.
+// Elements of 2^-12 beside some of 1 keep 23 bits: with three digits of 8 they would keep 11.
 TEST_F(Fp16Gemm, KeepsSmallElementsBesideLargeOnes) {
   constexpr std::int64_t k = 512;
   Operation operation(Problem::dense({1, 1, k}));
   double expected = 0.0, magnitudes = 0.0;
   for (std::size_t i = 0; i < k; ++i) {
-    operation.a[i] = i == 0 ? 1.0F : operation.a[i] * 0x1p-12F;
-    if (i == 0) operation.b[i] = 0x1p-12F;
+    operation.a[i] = i % 16 == 0 ? 1.0F : i % 16 == 8 ? -1.0F : operation.a[i] * 0x1p-12F;
+    if (i % 8 == 0) operation.b[i] *= 0x1p-12F;
     const double product = static_cast<double>(operation.a[i]) * operation.b[i];
     expected += product;
     magnitudes += std::fabs(product);

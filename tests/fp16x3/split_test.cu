@@ -22,7 +22,7 @@ namespace {
 struct Split {
   std::vector<std::byte> halves;
   std::vector<float> steps;
-  double counted = 0.0, one_sign = 0.0;  // summed over all rows
+  double counted = 0.0, one_sign = 0.0, squares = 0.0, largest_squares = 0.0;  // of all rows, added
 };
 
 // Of op(A) and op(B).
@@ -54,6 +54,8 @@ std::array<Split, 2> split(const Operation& operation) {
       std::memcpy(&rows, &found[launches.where.stats + i * sizeof(rows)], sizeof(rows));
       all.counted += rows.counted;
       all.one_sign += rows.one_sign;
+      all.squares += rows.squares;
+      all.largest_squares += rows.largest_squares;
     }
     return all;
   };
@@ -77,6 +79,8 @@ Split expected(const std::vector<models::Rows>& products) {
       all.steps[static_cast<std::size_t>(product * models::whole_chunks(rows) + i)] = row.step;
       all.counted += row.counted;
       all.one_sign += row.one_sign;
+      all.squares += row.squares;
+      all.largest_squares += row.largest_squared;
       for (std::int64_t of_k = 0; of_k < k; ++of_k) {
         for (int plane = 0; plane < 2; ++plane) {
           const std::uint16_t half = (plane == 0 ? row.hi : row.lo)[static_cast<std::size_t>(of_k)];
@@ -100,6 +104,8 @@ void expect_model(const Operation& operation) {
     expect_same_bits(of.steps, model.steps);
     EXPECT_EQ(of.counted, model.counted);
     EXPECT_NEAR(of.one_sign, model.one_sign, 1e-5 * model.one_sign + 1e-6);
+    EXPECT_NEAR(of.squares, model.squares, 1e-5 * model.squares);
+    EXPECT_NEAR(of.largest_squares, model.largest_squares, 1e-5 * model.largest_squares);
   }
 }
 
@@ -115,14 +121,14 @@ Operation of_unlike_rows(const Problem& problem) {
     }
   };
   set_row(operation.a, Operand::kA, 0, [](float, std::int64_t k) {
-    constexpr float kLeast = 0x1p-20F;  // that counts beside 1
+    constexpr float kLeast = 0x1p-16F;  // that counts beside 1
     return k == 0 ? 1.75F : k % 3 == 0 ? -kLeast : std::nextafter(kLeast, 0.0F);
   });
   set_row(operation.a, Operand::kA, 1, [](float, std::int64_t) { return 0.0F; });
   set_row(operation.a, Operand::kA, 2, [](float x, std::int64_t) { return -std::fabs(x); });
   set_row(operation.b, Operand::kB, 1, [](float x, std::int64_t) { return 0x1.8p-54F * x; });
   set_row(operation.b, Operand::kB, problem.shape.n - 1,
-          [](float x, std::int64_t k) { return k % 2 == 0 ? 0x1p60F * x : x * 0x1p-140F; });
+          [](float x, std::int64_t k) { return k % 2 == 0 ? 0x1p58F * x : x * 0x1p-140F; });
   return operation;
 }
 
@@ -137,6 +143,44 @@ TEST(Fp16Split, MatchesModel) {
 
 TEST(Fp16Split, MatchesModelForLongRows) {
   expect_model(of_unlike_rows(Problem::dense({18, 3, 2100})));
+}
+
+// Of rows alike, so that none's squares are too small to be missed.
+TEST(Fp16Split, AddsSquaresOfEveryRow) {
+  expect_model(Operation(Problem::dense({19, 9, 580})));
+  expect_model(Operation(Problem::dense({18, 3, 2100}, Op::kT, Op::kT, 2)));
+}
+
+// The first of a row count, the others do not. Rows of zeros do not count either, but are fine.
+void keep(Operation& operation, Operand operand, std::int64_t row, std::int64_t count, float rest) {
+  const models::Rows rows = operation.rows(operand, 0);
+  std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+  for (std::int64_t k = 0; k < rows.k; ++k) {
+    float& x = values[static_cast<std::size_t>(row * rows.next_row + k * rows.next_k)];
+    x = k < count ? std::copysign(1.0F, x) : rest;
+  }
+}
+
+// One row of 20 or of 3 with an eighth of K that counts, or with one element less.
+TEST(Fp16Split, ReportsRowsOfWhichFewElementsCount) {
+  for (const std::int64_t k : {130, 2100}) {
+    for (const Operand operand : {Operand::kA, Operand::kB}) {
+      for (const std::int64_t row : {0, 2}) {
+        SCOPED_TRACE(std::to_string(k) + (operand == Operand::kA ? " row " : " column ") +
+                     std::to_string(row));
+        const auto of = static_cast<std::size_t>(operand), other = 1 - of;
+        Operation operation(Problem::dense({20, 3, k}));
+        keep(operation, operand, 1, 0, 0.0F);
+        keep(operation, operand, row, (k + 7) / 8, 0x1p-17F);
+        expect_model(operation);
+        EXPECT_LT(split(operation)[of].counted, INFINITY);
+        keep(operation, operand, row, (k + 7) / 8 - 1, 0x1p-17F);
+        expect_model(operation);
+        EXPECT_EQ(split(operation)[of].counted, INFINITY);
+        EXPECT_LT(split(operation)[other].counted, INFINITY);
+      }
+    }
+  }
 }
 
 TEST(Fp16Split, ReportsRowsThatCannotBeScaled) {

@@ -100,15 +100,18 @@ float value_of(std::uint16_t bits) {
 
 Row split(const Rows& rows, std::int64_t row) {
   float largest = 0.0F;
-  double magnitudes = 0.0, signed_sum = 0.0;
+  double magnitudes = 0.0, signed_sum = 0.0, squares = 0.0;
   for (std::int64_t k = 0; k < rows.k; ++k) {
     const float value = rows.at(row, k);
     largest = std::isfinite(value) ? std::max(largest, std::fabs(value)) : INFINITY;
     if (largest == INFINITY) break;
     magnitudes += std::fabs(value);
     signed_sum += value;
+    squares += static_cast<double>(value) * value;
   }
   Row result;
+  result.squares = squares;
+  result.largest_squared = static_cast<double>(largest) * largest;
   result.one_sign = magnitudes > 0.0 ? std::fabs(signed_sum) / magnitudes : 0.0;
   const auto count = static_cast<std::size_t>(rows.k);
   if (largest != 0.0F && (largest < 0x1p-56F || largest > 0x1p60F)) {
@@ -127,8 +130,9 @@ Row split(const Rows& rows, std::int64_t row) {
     const float scaled = multiply(rows.at(row, static_cast<std::int64_t>(k)), factor);
     result.hi[k] = to_fp16(scaled);
     result.lo[k] = to_fp16(add(scaled, -value_of(result.hi[k])));
-    if (std::fabs(scaled) >= 0x1p-6F) result.counted += 1.0;
+    if (std::fabs(scaled) >= 0x1p-2F) result.counted += 1.0;
   }
+  if (largest != 0.0F && result.counted < static_cast<double>(rows.k) / 8.0) result.counted = kInf;
   return result;
 }
 
@@ -140,10 +144,12 @@ Statistics statistics(const std::vector<Rows>& products) {
       const Row row = split(rows, i);
       sum.counted += row.counted;
       sum.one_sign += row.one_sign;
+      sum.squares += row.squares;
+      sum.largest_squares += row.largest_squared;
     }
     count += static_cast<double>(rows.count);
   }
-  return {sum.counted / count, sum.one_sign / count};
+  return {sum.counted / count, sum.one_sign / count, sum.squares, sum.largest_squares};
 }
 
 // All products and acc are cut off 25 binary places below the largest exponent of them, and added;
@@ -183,6 +189,8 @@ std::vector<float> product(const Rows& a, const Rows& b, int run, const Epilogue
   return c;
 }
 
+double few(const Statistics& of) { return of.squares / of.largest_squares; }
+
 double expected_error(int run, const Statistics& a, const Statistics& b, const Summed& summed) {
   // Of a run, on operands of either sign, and of one; cuBLAS's, per product that it adds up.
   const double of_run = run == 2 ? 2.35e-7 : 1.06e-7, of_biased_run = run == 2 ? 2.5e-7 : 0.86e-7;
@@ -196,11 +204,16 @@ double expected_error(int run, const Statistics& a, const Statistics& b, const S
   const double error =
       of_run * of_run + added + grown * (of_biased_run * of_biased_run + added * 2.0 / 3.0);
   const double of_fp32 = kCublas * kCublas * share * (summed.either_sign + grown * summed.one_sign);
-  return run * error / of_fp32;
+  const double of_few = 1.0 + 6.0 / std::min(few(a), few(b));
+  return run * error * of_few / of_fp32;
 }
 
 int decision(const Statistics& a, const Statistics& b, const Summed& summed) {
   if (!(a.counted * b.counted < kInf)) return 0;  // Inf · 0 is NaN
+  constexpr double kMost = std::numeric_limits<float>::max();
+  if (!(a.squares <= kMost && b.squares <= kMost)) return 0;  // unknown in FP32
+  const bool almost_equal = std::min(few(a), few(b)) >= 0.997 * summed.k;
+  if (almost_equal && a.one_sign * b.one_sign >= 0.5) return 0;
   for (const int run : {2, 1}) {
     if (run == 2 && summed.k < 1024) continue;
     if (expected_error(run, a, b, summed) <= 1.0) return run;

@@ -19,14 +19,17 @@ float value_of(std::uint16_t bits);
 struct Row {
   float step = 0.0F;  // what a unit of the halves is worth; Inf: the row cannot be scaled
   std::vector<std::uint16_t> hi, lo;
-  double counted = 0.0;   // elements that hardly any sum is without; Inf: the row cannot be scaled
+  double counted = 0.0;   // elements that keep all bits; Inf: the row cannot be scaled, or is not
+                          // zero and most elements lose bits
   double one_sign = 0.0;  // |sum| / sum of magnitudes
+  double squares = 0.0, largest_squared = 0.0;  // of all elements, added; of the largest
 };
 Row split(const Rows& rows, std::int64_t row);
 
-// On average over the rows of all products.
+// Over the rows of all products: averages, and sums.
 struct Statistics {
   double counted = 0.0, one_sign = 0.0;
+  double squares = 0.0, largest_squares = 0.0;
 };
 Statistics statistics(const std::vector<Rows>& products);
 
@@ -41,7 +44,10 @@ std::vector<float> product(const Rows& a, const Rows& b, int run, const Epilogue
 struct Summed {
   double k = 0.0, either_sign = 0.0, one_sign = 0.0;
 };
-// The error squared of runs of so many chunks, in units of that of FP32, which it must not exceed.
+// How many elements, each as large as its row's largest, would have the norm of the operand's rows.
+double few(const Statistics& of);
+// The error squared of runs of so many chunks, in units of that which halves may have: that of
+// FP32, or less where few products make up an element of C. It must not exceed 1.
 double expected_error(int run, const Statistics& a, const Statistics& b, const Summed& summed);
 // The chunks of a run, or 0: multiply in FP32.
 int decision(const Statistics& a, const Statistics& b, const Summed& summed);
