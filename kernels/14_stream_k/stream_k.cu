@@ -116,7 +116,8 @@ class Planner {
                            overlaps = device_.compute_capability >= 90](
                               const KernelArgs& args, const Condition& condition,
                               std::int64_t longest_sum, Stream stream) {
-        const std::int64_t sums = ceil_div(k_tiles * Config::kBlockK, longest_sum);
+        const std::int64_t of_slice = k_tiles * Config::kBlockK / Config::kSlices;
+        const std::int64_t sums = ceil_div(of_slice, longest_sum);
         const LimitedSplit limited{split, static_cast<int>(ceil_div(k_tiles, sums))};
         return enqueue(launches, sum, limited, overlaps, args, stream, condition);
       };
@@ -161,7 +162,7 @@ class Planner {
         .name = "add " + std::string(Config::kName) +
                 (allows_vectors(problem, Operand::kC) ? " vectors" : " words"),
         .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
-                       parameter::tiles("sums in flight", k_splits - 1, kInFlight),
+                       parameter::tiles("sums in flight", k_splits - 1, kPartialsInFlight),
                        parameter::count("split tiles", tail)}};
     if (head == 0) return {split, sum};
     return {whole, split, sum};

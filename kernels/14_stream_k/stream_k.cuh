@@ -12,8 +12,7 @@
 
 namespace tilegate::stream_k {
 
-constexpr int kAddThreads = 256, kAddBlocksPerSm = 2;
-constexpr unsigned kInFlight = 16;  // partial sums that a thread loads at a time
+constexpr int kAddThreads = 256, kAddBlocksPerSm = 4;
 
 // The first `head` tiles take one block each. Each of the `tail` others takes `k_splits` blocks:
 // block head + split · tail + tile. Partial sums are in that order in the workspace, each a whole
@@ -141,8 +140,7 @@ __global__ void __launch_bounds__(kAddThreads, kAddBlocksPerSm)
   const float* partial =
       static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;
   const std::int64_t stride = split.tail * kTileWords<Config>;
-  store4<kVector>(to, row, col,
-                  reduce_partials<float4, kInFlight>(partial, stride, split.k_splits));
+  store4<kVector>(to, row, col, reduce_partials<float4>(partial, stride, split.k_splits));
 }
 
 template <typename Config>

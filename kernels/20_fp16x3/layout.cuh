@@ -47,6 +47,18 @@ constexpr int kStageBytes = 2 * kChunkBytes;
 constexpr int kStages = 6;
 
 constexpr int kNumStats = sizeof(OperandStats) / sizeof(float);
+static_assert(kNumStats == 4, "a vector");
+
+// Adds over each `width` neighbouring lanes.
+__device__ inline void add_lanes(OperandStats& stats, int width) {
+#pragma unroll
+  for (int lanes = 1; lanes < width; lanes *= 2) {
+    stats.add({__shfl_xor_sync(~0U, stats.counted, lanes),
+               __shfl_xor_sync(~0U, stats.one_sign, lanes),
+               __shfl_xor_sync(~0U, stats.squares, lanes),
+               __shfl_xor_sync(~0U, stats.largest_squares, lanes)});
+  }
+}
 
 // Dequantization steps of the rows of a tile, and of its columns.
 struct Steps {
@@ -59,7 +71,7 @@ struct GemmStorage {
     Fp32Storage fp32;
   };
   device::Barrier full[kStages], empty[kStages];
-  float stats[kNumThreads / 32][2 * kNumStats];
+  OperandStats stats[kNumThreads / 32][2];
   Steps steps;
 };
 

@@ -51,9 +51,9 @@ TEST(Int8Launches, PanelsAreComparedWithCublasOnTheWholeProduct) {
   EXPECT_NE(summed_in_fp32(problem), summed_in_fp32(Problem::dense(panel.shape)));
 }
 
-// FP32 by other rungs sums all K one after another where C is large, though cuBLAS splits K. Where
-// C is small such kernels are not taken.
-TEST(Int8Launches, KnowTheErrorOfFp32ThatTenProductsReplace) {
+// Where C is large and FP32 would take launches of its own, ten products may have the error of a
+// sum of all K, though cuBLAS splits K.
+TEST(Int8Launches, AllowTenProductsTheErrorOfOneSum) {
   const auto expect = [](const Shape& shape, float summed, float in_fp32) {
     const Problem problem = Problem::dense(shape);
     const GemmParams params =
@@ -63,9 +63,22 @@ TEST(Int8Launches, KnowTheErrorOfFp32ThatTenProductsReplace) {
     EXPECT_EQ(params.allowed, squared_error_of(summed));
     EXPECT_EQ(params.allowed_of_ten, squared_error_of(in_fp32));
   };
-  expect({3072, 3072, 8192}, 2048.0F, 8194.0F);  // and alpha, beta
+  expect({3072, 3072, 8192}, 2048.0F, 8192.0F);
   expect({1920, 2048, 1024}, 1024.0F, 1024.0F);
   expect({512, 512, 512}, 112.0F, 112.0F);
+}
+
+// FP32 in launches of its own, of 1 ms.
+TEST(Int8Launches, PreferFp32ThatIsAsAccurateAsCublas) {
+  const auto fp32 = [](const Shape& shape) {
+    return Fp32Candidates::of(Problem::dense(shape), gpu(90)).best(1e-3, kNoWorkspaceLimit);
+  };
+  EXPECT_TRUE(fp32({3072, 3072, 8192})->limits_sums);
+  const std::optional<Choice> no_vectors = fp32({3001, 2999, 3003});
+  EXPECT_FALSE(no_vectors->limits_sums);
+  EXPECT_LT(no_vectors->rounding_chain, 1000);
+  EXPECT_TRUE(fp32({1024, 1024, 16384})->limits_sums);
+  EXPECT_FALSE(fp32({1023, 1025, 1027}));
 }
 
 // The plan expects what the device decides for normal operands.

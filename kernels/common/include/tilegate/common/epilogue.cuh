@@ -17,8 +17,7 @@ __device__ inline void accumulate(float4& sum, const float4& v) {
   sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
 }
 
-// Loads of a thread. With more, a tile of few splits takes longer (Sgemm at 1023x1025x1027: 0.5 %).
-constexpr unsigned kPartialsInFlight = 8;
+constexpr unsigned kPartialsInFlight = 8;  // loads of a thread
 
 // The reduction of split-K: the sum of `count` partial sums in order of k, so that the same call
 // gives the same bits. They are `stride` words apart. T: float or float4. Kernels that call it set
