@@ -28,11 +28,7 @@ using Config = WarpTiles<Tiles>;
 constexpr int kMinTilesPerSplit = 2;  // k tiles: fewer are not worth a partial sum
 constexpr std::int64_t kMaxKSplits = 256;
 constexpr int kReduceThreads = 256;
-
-// Partial sums that a thread of `reduce` loads at a time. Few splits leave registers for more
-// blocks per SM.
-constexpr unsigned kFewInFlight = 4, kManyInFlight = 16;
-constexpr bool is_few(int k_splits) { return k_splits <= 8; }
+constexpr unsigned kManyInFlight = 16;  // of up to 256 partial sums
 
 // Leading dimension of a partial sum: whole vectors, so that every access to the workspace is 128
 // bits wide.
@@ -84,7 +80,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 
 // C ← alpha·(sum of the partial sums) + beta·C; four columns per thread.
 template <bool kVector, unsigned kInFlight>
-__global__ void __launch_bounds__(kReduceThreads, 32 / kInFlight)
+__global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm<kInFlight>)
     reduce(KernelArgs args, int k_splits) {
   const std::int64_t ld = workspace_ld(args.shape);
   const std::int64_t element = (std::int64_t{blockIdx.x} * kReduceThreads + threadIdx.x) * 4;
@@ -110,9 +106,10 @@ Status enqueue(const KernelArgs& args, int k_splits, Stream stream) {
       .kernel = "split_k reduce",
       .blocks = ceil_div(args.shape.m * workspace_ld(args.shape), 4 * kReduceThreads),
       .threads_x = kReduceThreads};
-  constexpr auto reduce_few = reduce<kVector, kFewInFlight>;
+  constexpr auto reduce_few = reduce<kVector, kFewPartialsInFlight>;
   constexpr auto reduce_many = reduce<kVector, kManyInFlight>;
-  return device::launch(sum, stream, is_few(k_splits) ? reduce_few : reduce_many, args, k_splits);
+  return device::launch(sum, stream, are_few_partials(k_splits) ? reduce_few : reduce_many, args,
+                        k_splits);
 }
 
 std::vector<PlannedKernel> planned_kernels(const Shape& shape, bool vectors, std::int64_t k_tiles,
@@ -124,14 +121,15 @@ std::vector<PlannedKernel> planned_kernels(const Shape& shape, bool vectors, std
   multiply.parameters.push_back(parameter::count("splits", k_splits, kMaxKSplits));
   multiply.parameters.push_back(parameter::tiles("k tiles among splits", k_tiles, k_splits));
   const std::int64_t elements = shape.m * workspace_ld(shape);
-  return {multiply,
-          {.name = std::string(is_few(k_splits) ? "reduce few " : "reduce many ") +
-                   (vectors ? "vectors" : "words"),
-           .parameters = {parameter::count("splits", k_splits, kMaxKSplits),
-                          parameter::tiles("sums in flight", k_splits - 1,
-                                           is_few(k_splits) ? kFewInFlight : kManyInFlight),
-                          parameter::columns(4),
-                          parameter::tiles("elements", elements, 4 * kReduceThreads)}}};
+  const bool few = are_few_partials(k_splits);
+  return {
+      multiply,
+      {.name = std::string(few ? "reduce few " : "reduce many ") + (vectors ? "vectors" : "words"),
+       .parameters = {parameter::count("splits", k_splits, kMaxKSplits),
+                      parameter::tiles("sums in flight", k_splits - 1,
+                                       few ? kFewPartialsInFlight : kManyInFlight),
+                      parameter::columns(4),
+                      parameter::tiles("elements", elements, 4 * kReduceThreads)}}};
 }
 
 Choice choose(const Problem& problem, const Device& device) {

@@ -28,7 +28,9 @@ interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> Conditional<Config>::
 
 template <typename Config>
 AddKernel<Condition> Conditional<Config>::add(bool vectors) {
-  return vectors ? stream_k::add<Config, true, Condition> : stream_k::add<Config, false, Condition>;
+  constexpr unsigned kMany = kPartialsInFlight;
+  return vectors ? stream_k::add<Config, true, kMany, Condition>
+                 : stream_k::add<Config, false, kMany, Condition>;
 }
 
 template <typename Config>

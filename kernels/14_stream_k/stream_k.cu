@@ -102,7 +102,7 @@ class Planner {
     }
     const bool vectors = allows_vectors(problem_, Operand::kC);
     choice.enqueue = [split, launches = launches_,
-                      sum = vectors ? add<Config, true> : add<Config, false>,
+                      sum = add_of(vectors, are_few_partials(k_splits)),
                       overlaps = overlaps(k_splits)](const KernelArgs& args, Stream stream) {
       return enqueue(launches, sum, split, overlaps, args, stream);
     };
@@ -126,6 +126,12 @@ class Planner {
       return planned_kernels(problem, tiles, head, k_splits);
     };
     return {std::move(choice), seconds(head, k_splits), parts(head, k_splits)};
+  }
+
+  static AddKernel<> add_of(bool vectors, bool few) {
+    constexpr unsigned kFew = kFewPartialsInFlight, kMany = kPartialsInFlight;
+    if (few) return vectors ? add<Config, true, kFew> : add<Config, false, kFew>;
+    return vectors ? add<Config, true, kMany> : add<Config, false, kMany>;
   }
 
   template <typename Split, typename... When>
@@ -158,11 +164,13 @@ class Planner {
     split.parameters.push_back(parameter::count("splits", k_splits));
     split.parameters.push_back(parameter::count("split tiles", tail));
     split.parameters.push_back(parameter::count("whole tiles before", head));
+    const bool few = are_few_partials(k_splits);
     PlannedKernel sum{
-        .name = "add " + std::string(Config::kName) +
+        .name = (few ? "add few " : "add many ") + std::string(Config::kName) +
                 (allows_vectors(problem, Operand::kC) ? " vectors" : " words"),
         .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
-                       parameter::tiles("sums in flight", k_splits - 1, kPartialsInFlight),
+                       parameter::tiles("sums in flight", k_splits - 1,
+                                        few ? kFewPartialsInFlight : kPartialsInFlight),
                        parameter::count("split tiles", tail)}};
     if (head == 0) return {split, sum};
     return {whole, split, sum};

@@ -12,7 +12,7 @@
 
 namespace tilegate::stream_k {
 
-constexpr int kAddThreads = 256, kAddBlocksPerSm = 4;
+constexpr int kAddThreads = 256;
 
 // The first `head` tiles take one block each. Each of the `tail` others takes `k_splits` blocks:
 // block head + split · tail + tile. Partial sums are in that order in the workspace, each a whole
@@ -127,8 +127,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 }
 
 // C ← alpha·(sum of the partial sums) + beta·C in the tail; four columns per thread.
-template <typename Config, bool kVector, typename... When>
-__global__ void __launch_bounds__(kAddThreads, kAddBlocksPerSm)
+template <typename Config, bool kVector, unsigned kInFlight, typename... When>
+__global__ void __launch_bounds__(kAddThreads, kReduceBlocksPerSm<kInFlight>)
     add(KernelArgs args, TailSplit split, When... when) {
   if (!holds(when...)) return;
   const unsigned tile = blockIdx.x / kAddBlocks<Config>;
@@ -140,7 +140,8 @@ __global__ void __launch_bounds__(kAddThreads, kAddBlocksPerSm)
   const float* partial =
       static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;
   const std::int64_t stride = split.tail * kTileWords<Config>;
-  store4<kVector>(to, row, col, reduce_partials<float4>(partial, stride, split.k_splits));
+  store4<kVector>(to, row, col,
+                  reduce_partials<float4, kInFlight>(partial, stride, split.k_splits));
 }
 
 template <typename Config>

@@ -27,30 +27,12 @@ namespace tilegate::fp16x3 {
 // The decision: chunks per run, or 0 for FP32; the same in every block. One barrier of all threads,
 // which also covers the initialisation of the mbarriers.
 __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
-  constexpr int kWarps = kNumThreads / 32;
-  static_assert(kWarps <= 16, "half a warp reduces the sums of all warps");
-  const unsigned thread = threadIdx.x, lane = thread % 32;
-  OperandStats of_a, of_b;
-  for (unsigned i = thread; i < params.groups_a + params.groups_b; i += kNumThreads) {
-    const auto group = device::load_vector<float4>(params.stats + std::int64_t{i} * kNumStats);
-    (i < params.groups_a ? of_a : of_b).add({group.x, group.y, group.z, group.w});
-  }
-  add_lanes(of_a, 32);
-  add_lanes(of_b, 32);
-  if (lane == 0) {
-    smem.stats[thread / 32][0] = of_a;
-    smem.stats[thread / 32][1] = of_b;
-  }
-  __syncthreads();  // all warps have stored their sums
-  OperandStats sum;
-  if (lane % 16 < kWarps) sum = smem.stats[lane % 16][lane / 16];
-  add_lanes(sum, 16);
-  const auto of_lane = [&](int from, float rows) {
-    return OperandStats{
-        __shfl_sync(~0U, sum.counted, from) / rows, __shfl_sync(~0U, sum.one_sign, from) / rows,
-        __shfl_sync(~0U, sum.squares, from), __shfl_sync(~0U, sum.largest_squares, from)};
+  const auto sums = sum_over_groups<kNumThreads, kNumStats>(
+      params.stats, params.groups_a, params.groups_b, smem.stats, [] { __syncthreads(); });
+  const auto stats = [](const float (&sum)[kNumStats], float rows) {
+    return OperandStats{sum[0] / rows, sum[1] / rows, sum[2], sum[3]};
   };
-  return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.summed);
+  return decide(stats(sums.a, params.rows_a), stats(sums.b, params.rows_b), params.summed);
 }
 
 // Producer, one thread.

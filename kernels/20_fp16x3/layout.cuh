@@ -47,7 +47,6 @@ constexpr int kStageBytes = 2 * kChunkBytes;
 constexpr int kStages = 6;
 
 constexpr int kNumStats = sizeof(OperandStats) / sizeof(float);
-static_assert(kNumStats == 4, "a vector");
 
 // Adds over each `width` neighbouring lanes.
 __device__ inline void add_lanes(OperandStats& stats, int width) {
@@ -71,7 +70,7 @@ struct GemmStorage {
     Fp32Storage fp32;
   };
   device::Barrier full[kStages], empty[kStages];
-  OperandStats stats[kNumThreads / 32][2];
+  float stats[kNumThreads / 32][2 * kNumStats];
   Steps steps;
 };
 

@@ -92,7 +92,7 @@ TEST(StreamKTail, AddsPartialSumsInOrder) {
         {.kernel = "stream_k add",
          .blocks = kTileWords<Config> / 4 / kAddThreads,
          .threads_x = kAddThreads},
-        nullptr, add<Config, false>,
+        nullptr, add<Config, false, kPartialsInFlight>,
         KernelArgs{
             .shape = {kRows, kCols, 1}, .c = c.data(), .ldc = kCols, .workspace = workspace.data()},
         grid.split(kHead, splits))));

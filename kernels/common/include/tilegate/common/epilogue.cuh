@@ -17,12 +17,18 @@ __device__ inline void accumulate(float4& sum, const float4& v) {
   sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
 }
 
-constexpr unsigned kPartialsInFlight = 8;  // loads of a thread
+// Partial sums that a thread loads at a time. With few, registers allow more blocks per SM.
+constexpr unsigned kPartialsInFlight = 8, kFewPartialsInFlight = 4;
+constexpr bool are_few_partials(std::int64_t count) { return count <= 8; }
+
+// Minimum of blocks per SM, of 256 threads, for __launch_bounds__ of a kernel that reduces partial
+// sums. Without it ptxas (CUDA 13.0) keeps to the 32 registers of full occupancy, and has two to
+// four loads in flight.
+template <unsigned kInFlight>
+constexpr int kReduceBlocksPerSm = 32 / kInFlight;
 
 // The reduction of split-K: the sum of `count` partial sums in order of k, so that the same call
-// gives the same bits. They are `stride` words apart. T: float or float4. Kernels that call it set
-// a minimum of blocks per SM in __launch_bounds__. Without one, ptxas (CUDA 13.0) keeps to the 32
-// registers of full occupancy, and has two to four loads in flight.
+// gives the same bits. They are `stride` words apart. T: float or float4.
 template <typename T, unsigned kInFlight = kPartialsInFlight>
 __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned count) {
   const auto load = [](const float* p) {

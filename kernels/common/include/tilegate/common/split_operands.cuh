@@ -183,6 +183,52 @@ struct RowsOfBlock {
   }
 };
 
+template <int kNumbers>
+struct GroupSums {
+  float a[kNumbers], b[kNumbers];
+};
+
+// Sums kNumbers statistics over op(A)'s groups of rows, and over op(B)'s, which follow in memory.
+// Every block adds the same numbers in the same order, so that all blocks take the same decision.
+// `sync`: a barrier of kThreads threads.
+template <int kThreads, int kNumbers, typename Sync>
+__device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned groups_a,
+                                               unsigned groups_b,
+                                               float (&sums)[kThreads / 32][2 * kNumbers],
+                                               Sync sync) {
+  const unsigned thread = threadIdx.x;
+  GroupSums<kNumbers> sum{};
+  // One loop per operand: a loop per number would wait for memory once per number.
+  const auto add = [&](unsigned i, float (&to)[kNumbers]) {
+#pragma unroll
+    for (int n = 0; n < kNumbers; ++n) to[n] += numbers[i * kNumbers + n];
+  };
+  for (unsigned i = thread; i < groups_a; i += kThreads) add(i, sum.a);
+  for (unsigned i = thread; i < groups_b; i += kThreads) add(groups_a + i, sum.b);
+#pragma unroll
+  for (int n = 0; n < kNumbers; ++n) {
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      sum.a[n] += __shfl_xor_sync(~0U, sum.a[n], lanes);
+      sum.b[n] += __shfl_xor_sync(~0U, sum.b[n], lanes);
+    }
+    if (thread % 32 == 0) {
+      sums[thread / 32][2 * n] = sum.a[n];
+      sums[thread / 32][2 * n + 1] = sum.b[n];
+    }
+  }
+  sync();  // all warps have stored their sums
+#pragma unroll
+  for (int n = 0; n < kNumbers; ++n) {
+    sum.a[n] = sum.b[n] = 0.0F;
+    for (int warp = 0; warp < kThreads / 32; ++warp) {
+      sum.a[n] += sums[warp][2 * n];
+      sum.b[n] += sums[warp][2 * n + 1];
+    }
+  }
+  return sum;
+}
+
 // Plans.
 
 // Matrices to split: 1 if the batch shares the operand.

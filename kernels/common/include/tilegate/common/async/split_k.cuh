@@ -78,12 +78,12 @@ struct SplitK {
 namespace tilegate::split_sums {
 
 // The reduction kernel.
-constexpr int kNumThreads = 256, kBlocksPerSm = 4;
+constexpr int kNumThreads = 256;
 
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
 // per element.
 template <bool kVectors, typename... When>
-__global__ void __launch_bounds__(kNumThreads, kBlocksPerSm)
+__global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFlight>)
     add(KernelArgs args, SplitK split_k, When... when) {
   if (!holds(when...)) return;
   constexpr int kWords = kVectors ? 4 : 1;
