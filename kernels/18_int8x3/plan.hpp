@@ -634,9 +634,12 @@ struct Fp32Candidates {
   }
 
   // Whether it adds no more products one after another than cuBLAS.
+  bool has_short_chain(const Choice& choice) const {
+    return static_cast<double>(choice.rounding_chain) <=
+           kLongerChain * static_cast<double>(longest_sum);
+  }
   bool is_as_accurate(const Choice& choice) const {
-    return choice.limits_sums || static_cast<double>(choice.rounding_chain) <=
-                                     kLongerChain * static_cast<double>(longest_sum);
+    return choice.limits_sums || has_short_chain(choice);
   }
 
   // The fastest, of accurate ones if there are any, in the workspace of digits that take so many
@@ -647,7 +650,7 @@ struct Fp32Candidates {
       const Choice& choice = candidate.choice;
       const bool pays = choice.idle_seconds <= kShare * seconds &&
                         candidate.seconds <= kSlower * least_seconds &&
-                        (is_large || is_as_accurate(choice)) &&
+                        (is_large || has_short_chain(choice)) &&
                         kFp32Workspace + choice.workspace_bytes <= workspace_bytes;
       if (!pays && !always) continue;
       // Of inaccurate ones, half the chain is worth 3.5 % of the time.

@@ -77,7 +77,7 @@ TEST(Int8Launches, PreferFp32ThatIsAsAccurateAsCublas) {
   const std::optional<Choice> no_vectors = fp32({3001, 2999, 3003});
   EXPECT_FALSE(no_vectors->limits_sums);
   EXPECT_LT(no_vectors->rounding_chain, 1000);
-  EXPECT_TRUE(fp32({1024, 1024, 16384})->limits_sums);
+  EXPECT_FALSE(fp32({1024, 1024, 16384}));  // its idle launches would take 1 to 2 % of the call
   EXPECT_FALSE(fp32({1023, 1025, 1027}));
 }
 
