@@ -28,7 +28,7 @@ using Config = WarpTiles<Tiles>;
 constexpr int kMinTilesPerSplit = 2;  // k tiles: fewer are not worth a partial sum
 constexpr std::int64_t kMaxKSplits = 256;
 constexpr int kReduceThreads = 256;
-constexpr unsigned kManyInFlight = 16;  // of up to 256 partial sums
+constexpr int kManyInFlight = 16;  // of up to 256 partial sums
 
 // Leading dimension of a partial sum: whole vectors, so that every access to the workspace is 128
 // bits wide.
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 }
 
 // C ← alpha·(sum of the partial sums) + beta·C; four columns per thread.
-template <bool kVector, unsigned kInFlight>
+template <bool kVector, int kInFlight>
 __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm<kInFlight>)
     reduce(KernelArgs args, int k_splits) {
   const std::int64_t ld = workspace_ld(args.shape);

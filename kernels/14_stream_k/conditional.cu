@@ -28,7 +28,7 @@ interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> Conditional<Config>::
 
 template <typename Config>
 AddKernel<Condition> Conditional<Config>::add(bool vectors) {
-  constexpr unsigned kMany = kPartialsInFlight;
+  constexpr int kMany = kPartialsInFlight;
   return vectors ? stream_k::add<Config, true, kMany, Condition>
                  : stream_k::add<Config, false, kMany, Condition>;
 }

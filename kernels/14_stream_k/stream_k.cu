@@ -129,7 +129,7 @@ class Planner {
   }
 
   static AddKernel<> add_of(bool vectors, bool few) {
-    constexpr unsigned kFew = kFewPartialsInFlight, kMany = kPartialsInFlight;
+    constexpr int kFew = kFewPartialsInFlight, kMany = kPartialsInFlight;
     if (few) return vectors ? add<Config, true, kFew> : add<Config, false, kFew>;
     return vectors ? add<Config, true, kMany> : add<Config, false, kMany>;
   }

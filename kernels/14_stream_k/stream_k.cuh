@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 }
 
 // C ← alpha·(sum of the partial sums) + beta·C in the tail; four columns per thread.
-template <typename Config, bool kVector, unsigned kInFlight, typename... When>
+template <typename Config, bool kVector, int kInFlight, typename... When>
 __global__ void __launch_bounds__(kAddThreads, kReduceBlocksPerSm<kInFlight>)
     add(KernelArgs args, TailSplit split, When... when) {
   if (!holds(when...)) return;

@@ -18,32 +18,33 @@ __device__ inline void accumulate(float4& sum, const float4& v) {
 }
 
 // Partial sums that a thread loads at a time. With few, registers allow more blocks per SM.
-constexpr unsigned kPartialsInFlight = 8, kFewPartialsInFlight = 4;
+constexpr int kPartialsInFlight = 8, kFewPartialsInFlight = 4;
 constexpr bool are_few_partials(std::int64_t count) { return count <= 8; }
 
 // Minimum of blocks per SM, of 256 threads, for __launch_bounds__ of a kernel that reduces partial
 // sums. Without it ptxas (CUDA 13.0) keeps to the 32 registers of full occupancy, and has two to
 // four loads in flight.
-template <unsigned kInFlight>
+template <int kInFlight>
 constexpr int kReduceBlocksPerSm = 32 / kInFlight;
 
 // The reduction of split-K: the sum of `count` partial sums in order of k, so that the same call
 // gives the same bits. They are `stride` words apart. T: float or float4.
-template <typename T, unsigned kInFlight = kPartialsInFlight>
+template <typename T, int kInFlight = kPartialsInFlight>
 __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned count) {
   const auto load = [](const float* p) {
     if constexpr (std::is_same_v<T, float>) return *p;
     if constexpr (std::is_same_v<T, float4>) return device::load_vector<T>(p);
   };
+  constexpr unsigned kBatch = kInFlight;
   T sum = load(partial);
   const auto add_next = [&](unsigned next) {
-    T v[kInFlight]{};  // all loads before the first addition: they are in flight together
+    T v[kBatch]{};  // all loads before the first addition: they are in flight together
 #pragma unroll
-    for (unsigned i = 0; i < kInFlight; ++i) {
+    for (unsigned i = 0; i < kBatch; ++i) {
       if (i < next) v[i] = load(partial + (i + 1) * stride);
     }
 #pragma unroll
-    for (unsigned i = 0; i < kInFlight; ++i) {
+    for (unsigned i = 0; i < kBatch; ++i) {
       if (i < next) accumulate(sum, v[i]);
     }
     partial += next * stride;
@@ -51,7 +52,7 @@ __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned
   unsigned left = count - 1;
   // Whole batches have no conditions, which would keep loads from being issued one after another.
 #pragma unroll 1
-  for (; left >= kInFlight; left -= kInFlight) add_next(kInFlight);
+  for (; left >= kBatch; left -= kBatch) add_next(kBatch);
   add_next(left);
   return sum;
 }
