@@ -7,7 +7,6 @@
 // with S = 1 it is a Warptile of 64×64. What limits it: tiles of 64×64, and the traffic of the
 // partial sums, 2·S·M·N words.
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include <tilegate/common/epilogue.cuh>
@@ -124,12 +123,12 @@ std::vector<PlannedKernel> planned_kernels(const Shape& shape, bool vectors, std
   const bool few = are_few_partials(k_splits);
   return {
       multiply,
-      {.name = std::string(few ? "reduce few " : "reduce many ") + (vectors ? "vectors" : "words"),
-       .parameters = {parameter::count("splits", k_splits, kMaxKSplits),
-                      parameter::tiles("sums in flight", k_splits - 1,
-                                       few ? kFewPartialsInFlight : kManyInFlight),
-                      parameter::columns(4),
-                      parameter::tiles("elements", elements, 4 * kReduceThreads)}}};
+      {.name = vectors ? "reduce vectors" : "reduce words",
+       .parameters = {
+           parameter::count("splits", k_splits, kMaxKSplits), parameter::each("few splits", few),
+           parameter::tiles("sums in flight", k_splits - 1,
+                            few ? kFewPartialsInFlight : kManyInFlight),
+           parameter::columns(4), parameter::tiles("elements", elements, 4 * kReduceThreads)}}};
 }
 
 Choice choose(const Problem& problem, const Device& device) {

@@ -166,9 +166,10 @@ class Planner {
     split.parameters.push_back(parameter::count("whole tiles before", head));
     const bool few = are_few_partials(k_splits);
     PlannedKernel sum{
-        .name = (few ? "add few " : "add many ") + std::string(Config::kName) +
+        .name = "add " + std::string(Config::kName) +
                 (allows_vectors(problem, Operand::kC) ? " vectors" : " words"),
         .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
+                       parameter::each("few splits", few),
                        parameter::tiles("sums in flight", k_splits - 1,
                                         few ? kFewPartialsInFlight : kPartialsInFlight),
                        parameter::count("split tiles", tail)}};
