@@ -77,8 +77,13 @@ TEST(Int8Launches, PreferFp32ThatIsAsAccurateAsCublas) {
   const std::optional<Choice> no_vectors = fp32({3001, 2999, 3003});
   EXPECT_FALSE(no_vectors->limits_sums);
   EXPECT_LT(no_vectors->rounding_chain, 1000);
-  EXPECT_FALSE(fp32({1024, 1024, 16384}));  // its idle launches would take 1 to 2 % of the call
+  EXPECT_FALSE(fp32({1024, 1024, 16384}));  // a small C, whose idle launches would take 1 to 2 %
   EXPECT_FALSE(fp32({1023, 1025, 1027}));
+  const Problem problem = Problem::dense({3072, 3072, 8192});
+  EXPECT_EQ(launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
+                        Workspace(problem, gpu(90), false), Fp32Candidates::of(problem, gpu(90)))
+                .longest_sum,
+            2048 * 3 / 4);
 }
 
 // The plan expects what the device decides for normal operands.
