@@ -84,7 +84,7 @@ __host__ __device__ inline float step_of(const RowStats& stats) {
 constexpr float kLeastCounted = 0x1p-2F;
 
 // Least share of a row's elements that count. Where fewer do, most elements of the row lose bits.
-// Those that meet a large element of the other operand make up an element of C.
+// Where they meet a large element of the other operand, they make up an element of C.
 constexpr float kLeastShare = 0.125F;
 
 __host__ __device__ inline bool counts_enough(float counted, float k) {
