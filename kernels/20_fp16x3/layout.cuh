@@ -48,17 +48,6 @@ constexpr int kStages = 6;
 
 constexpr int kNumStats = sizeof(OperandStats) / sizeof(float);
 
-// Adds over each `width` neighbouring lanes.
-__device__ inline void add_lanes(OperandStats& stats, int width) {
-#pragma unroll
-  for (int lanes = 1; lanes < width; lanes *= 2) {
-    stats.add({__shfl_xor_sync(~0U, stats.counted, lanes),
-               __shfl_xor_sync(~0U, stats.one_sign, lanes),
-               __shfl_xor_sync(~0U, stats.squares, lanes),
-               __shfl_xor_sync(~0U, stats.largest_squares, lanes)});
-  }
-}
-
 // Dequantization steps of the rows of a tile, and of its columns.
 struct Steps {
   float row[kBlockM], col[kBlockN];

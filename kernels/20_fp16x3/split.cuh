@@ -85,7 +85,13 @@ __device__ void store_stats(float counted, float k, OperandStats* to, SplitStora
     stats = smem.rows[threadIdx.x];
     stats.counted = is_fine ? counted : INFINITY;
   }
-  add_lanes(stats, Config::kRows);
+#pragma unroll
+  for (int lanes = 1; lanes < Config::kRows; lanes *= 2) {
+    stats.add({__shfl_xor_sync(~0U, stats.counted, lanes),
+               __shfl_xor_sync(~0U, stats.one_sign, lanes),
+               __shfl_xor_sync(~0U, stats.squares, lanes),
+               __shfl_xor_sync(~0U, stats.largest_squares, lanes)});
+  }
   if (threadIdx.x == 0) to[blockIdx.x] = stats;
 }
 
