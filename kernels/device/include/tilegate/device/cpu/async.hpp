@@ -228,6 +228,21 @@ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescript
                                 site);
 }
 
+template <int kN, Major kMajorB = Major::kK>
+void warpgroup_mma_bf16(float (&acc)[kN / 2], const std::uint32_t (&a)[4], MatrixDescriptor b,
+                        bool adds = true, simt::Site site = simt::Site::current()) {
+  static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
+  simt::executor::warpgroup_mma(acc,
+                                {.type = simt::MmaType::kBf16,
+                                 .n = kN,
+                                 .a = {},
+                                 .b = b,
+                                 .adds = adds,
+                                 .major_b = kMajorB,
+                                 .registers_of_a = a},
+                                site);
+}
+
 template <int kN>
 void warpgroup_mma_tf32(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                         bool adds = true, simt::Site site = simt::Site::current()) {

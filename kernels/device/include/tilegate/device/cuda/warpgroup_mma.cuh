@@ -105,6 +105,30 @@ __device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, Mat
   }
 }
 
+// With a in registers, K-major.
+template <int kN, Major kMajorB = Major::kK>
+__device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], const std::uint32_t (&a)[4],
+                                   MatrixDescriptor b, bool adds = true) {
+  static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
+  if constexpr (kN == 64) {
+    asm volatile(
+        "{\n.reg .pred adds;\nsetp.ne.s32 adds, %37, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" TILEGATE_PLACES_32
+        "}, {%32, %33, %34, %35}, %36, adds, 1, 1, %38;\n}"
+        : TILEGATE_REGISTERS_32("+f", acc)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),
+          "n"(static_cast<int>(kMajorB)));
+  } else {
+    asm volatile(
+        "{\n.reg .pred adds;\nsetp.ne.s32 adds, %69, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" TILEGATE_PLACES_64
+        "}, {%64, %65, %66, %67}, %68, adds, 1, 1, %70;\n}"
+        : TILEGATE_REGISTERS_64("+f", acc)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),
+          "n"(static_cast<int>(kMajorB)));
+  }
+}
+
 template <int kN>
 __device__ void warpgroup_mma_tf32(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                                    bool adds = true) {
