@@ -164,6 +164,10 @@ std::vector<Case> path_cases(const Stage& stage) {
     cases.add_outliers({.shape = {3, 2, 3110}}, 6, "128x64");  // strips with two parts of K
   } else if (stage.name == "Fp16x3") {
     add_fp16x3(cases);
+  } else if (stage.name == "Bf16x6") {
+    cases.add({.shape = {67, 66, 292}});                           // a ring that is filled again
+    cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks});  // work tiles after each other
+    cases.add({.shape = {5, 7, 1060}});                            // long runs, splits
   } else {
     for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
       cases.add({.shape = shape});

@@ -238,6 +238,7 @@ constexpr Limits kLimits[] = {
     {"Int8x3", (1 << 27) - 1, kMostInGrid / 32},  // 32 blocks split the operands of a matrix
     {"Tma", 1 << 30, kMostInGrid},
     {"Fp16x3", (1 << 27) - 1, kMostInGrid / 32},
+    {"Bf16x6", (1 << 27) - 1, kMostInGrid / 12},  // rows of tiles in a group
 };
 
 TEST_P(ErrorsAreValues, LongestKAndLargestBatch) {

@@ -1,0 +1,551 @@
+// GEMM kernel for compute capability 9.0: multiplies in BF16 on tensor cores, reads and writes
+// FP32.
+//
+// A producer warpgroup copies tiles of both operands to shared memory and splits one of them, y,
+// into three BF16 planes. Two consumer warpgroups split the other, x, in registers, 64 rows each,
+// and run wgmma. They add short runs of products to FP32 sums, because tensor cores truncate.
+// Blocks are persistent, so that the producer loads the next tile during the epilogue.
+//
+// x is op(A) and y op(B); or, transposed, x is op(B) and y op(A): that is for C of few rows.
+//
+// In order: configuration, shared memory, producer, fragments, main loop, range check, epilogue,
+// kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/async/split_k.cuh>
+#include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/pipeline.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "bf16.cuh"
+
+namespace tilegate::bf16x6 {
+
+constexpr int kBlockK = 32;
+constexpr int kSliceK = 16;  // k of one wgmma
+constexpr int kSlices = kBlockK / kSliceK;
+constexpr int kRowsOfX = 128;
+constexpr int kWarpgroup = 128;
+constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
+constexpr int kNumThreads = kProducers + kConsumers;  // the producers come first
+constexpr int kProducerRegisters = 48, kConsumerRegisters = 208;
+static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= kRegistersPerSm);
+static_assert(kConsumers == kFp32Threads && kRowsOfX == kFp32Tile);
+static_assert(kConsumers == kProducers, "a consumer reads the range of a producer");
+
+// kColumns: rows of y in a tile, columns of the accumulators.
+template <int kColumns_, bool kXAlongK_, bool kYAlongK_>
+struct Config {
+  static constexpr int kColumns = kColumns_;
+  static constexpr bool kXAlongK = kXAlongK_, kYAlongK = kYAlongK_;  // rows lie along k
+  static constexpr int kAhead = kColumns == 128 ? 2 : 4;  // tiles in flight before the split
+  static constexpr int kStages = 3;                       // tiles whose y is split
+  static constexpr int kStagesOfX = kAhead + kStages;
+  static constexpr int kSums = kColumns / 2;  // per consumer thread
+  static_assert(kColumns <= kFp32Tile);
+
+  // A plane of y. Along k: (slice, row, 16 k), 32-byte swizzle. Along the rows: (64 rows, k, row),
+  // 128-byte swizzle.
+  static constexpr int kLineBytes = kYAlongK ? kSliceK * 2 : 128;
+  static constexpr int kSliceBytes = kYAlongK ? kColumns * kLineBytes : kSliceK * kLineBytes;
+  static constexpr int kPlaneBytes = kBlockK * kColumns * 2;
+  static constexpr int kBytesOf64Rows = kBlockK * 128;
+
+  static __device__ int offset_in_plane(int row, int k) {
+    if constexpr (kYAlongK) {
+      const int segment = k % kSliceK / 8 ^ (row >> 2 & 1);
+      return k / kSliceK * kSliceBytes + row * kLineBytes + segment * 16 + k % 8 * 2;
+    } else {
+      const int segment = row % 64 / 8 ^ k % 8;
+      return row / 64 * kBytesOf64Rows + k * kLineBytes + segment * 16 + row % 8 * 2;
+    }
+  }
+  static __device__ device::MatrixDescriptor descriptor(const std::byte* slice) {
+    return kYAlongK
+               ? device::matrix_descriptor(slice, device::Swizzle::k32Bytes, 16, 8 * kLineBytes)
+               : device::matrix_descriptor(slice, device::Swizzle::k128Bytes, kBytesOf64Rows,
+                                           8 * kLineBytes);
+  }
+
+  // Offset of an element of x in its tile, in floats. Along k: (row, k), else (k, row). Groups of
+  // four floats are permuted so that the fragments of a warp are loaded without bank conflicts.
+  static __device__ int offset_in_x(int row, int k) {
+    if constexpr (kXAlongK) return row * kBlockK + ((k ^ (row & 3) << 3));
+    return k * kRowsOfX + (row ^ (k >> 1 & 3) << 3);
+  }
+  // The same for word i of a slice of a thread's fragment, from the offset of its first word on.
+  static __device__ int offset_in_fragment(int first, int slice, int i) {
+    const int row = i % 2 * 8, k = slice * kSliceK + i / 2 * 8;
+    return kXAlongK ? (first ^ k) + row * kBlockK : (first ^ row) + k * kRowsOfX;
+  }
+};
+
+template <typename Config>
+struct GemmStorage {
+  alignas(1024) std::byte planes[Config::kStages][kPlanes * Config::kPlaneBytes];
+  float x[Config::kStagesOfX][kRowsOfX * kBlockK];
+  // Tiles of y before the split. A producer thread reads only what it has copied itself.
+  float y[Config::kAhead][Config::kColumns * kBlockK];
+  Fp32Storage fp32;
+  device::Barrier full[Config::kStages], empty[Config::kStages];
+  // Of a work tile. Producers are at most kStages k tiles ahead of consumers.
+  static constexpr int kWorkTiles = Config::kStages + 1;
+  std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
+  std::uint32_t range_of_x[kConsumers];
+  // What a consumer has found. Three sets: some consumers may still read the last one, and some
+  // write the next one.
+  struct Found {
+    bool special_sum, small_element, small_sum;
+  } found[3];
+};
+
+// Kernel parameters beside KernelArgs.
+struct GemmParams {
+  SplitK split_k;     // tiles of C, and splits of their K
+  unsigned work = 0;  // tiles that are not split, and splits
+  bool is_transposed = false;
+  bool vectors = false;  // A and B allow 128-bit copies
+  bool float2_c = false;
+  bool short_runs = false;
+  Fp32Args fp32;
+};
+
+// A producer thread's share of the copies of tiles, of kRows rows of an operand and kBlockK k:
+// vectors of four elements, which lie along k or along the rows. kLanesK: threads beside each other
+// along k.
+template <int kRows, bool kAlongK, int kLanesK>
+class TileCopy {
+ public:
+  static constexpr int kCount = kRows * kBlockK / 4 / kProducers;
+
+  struct At {
+    int row, k;  // of the first element of a vector
+  };
+  static __device__ At at(int i, int thread) {
+    constexpr int kLanes = kAlongK ? kLanesK : kRows / 4;       // along the vectors
+    constexpr int kTurns = kAlongK ? kBlockK / 4 / kLanes : 1;  // of a line
+    const int across = i / kTurns * (kProducers / kLanes) + thread / kLanes;
+    const int along = (i % kTurns * kLanes + thread % kLanes) * 4;
+    return kAlongK ? At{across, along} : At{along, across};
+  }
+
+  // Of op(A) or op(B), in the work tile.
+  __device__ TileCopy(const KernelArgs& args, const SplitK::WorkTile& work, bool is_a, int thread)
+      : ld_(is_a ? args.lda : args.ldb) {
+    const At first = at(0, thread);
+    const std::int64_t row = (is_a ? work.row : work.col) + first.row;
+    const std::int64_t k = std::int64_t{work.first_k_tile} * kBlockK + first.k;
+    rows_ = at_most((is_a ? args.shape.m : args.shape.n) - row, kRows);
+    k_ = static_cast<int>(args.shape.k - k);
+    next_ = (is_a ? args.a + work.batch_index * args.stride_a
+                  : args.b + work.batch_index * args.stride_b) +
+            (kAlongK ? row * ld_ + k : k * ld_ + row);
+  }
+
+  // Starts copies of the next tile's vectors; vector i goes to place(i). Zeros outside the operand.
+  template <bool kVectors, typename Place>
+  __device__ void copy(Place place) {
+    const float* gmem = next_;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const At from = at(i, 0);  // relative to the thread's first vector
+      const int across = kAlongK ? rows_ - from.row : k_ - from.k;
+      const int along = kAlongK ? k_ - from.k : rows_ - from.row;
+      float* smem = place(i);
+      if constexpr (kVectors) {
+        device::copy_async<16>(smem, gmem, across > 0 && along > 0);
+      } else {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          device::copy_async<4>(smem + j, gmem + j, across > 0 && j < along);
+        }
+      }
+      const At next = at(i + 1, 0);
+      gmem += kAlongK ? (next.row - from.row) * ld_ + (next.k - from.k) : (next.k - from.k) * ld_;
+    }
+    next_ += kAlongK ? kBlockK : kBlockK * ld_;
+    k_ -= kBlockK;
+  }
+
+ private:
+  const float* next_;
+  std::int64_t ld_;
+  int rows_, k_;  // left, from the first vector on
+};
+
+// The producers. Copies of a tile begin kAhead tiles before its y is split, so that they are in
+// flight together.
+template <typename Config>
+class Producer {
+  using CopyOfX = TileCopy<kRowsOfX, Config::kXAlongK, 8>;
+  using CopyOfY = TileCopy<Config::kColumns, Config::kYAlongK, 4>;
+  using Storage = GemmStorage<Config>;
+
+ public:
+  __device__ explicit Producer(Storage& smem)
+      : smem_(smem), thread_(static_cast<int>(threadIdx.x)) {}
+
+  // kVectors: both operands allow copies of 16 bytes.
+  template <bool kVectors>
+  __device__ void run(const KernelArgs& args, const GemmParams& params) {
+    next_split(args, params, blockIdx.x);
+    for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
+      const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+      CopyOfX x(args, work, !params.is_transposed, thread_);
+      CopyOfY y(args, work, params.is_transposed, thread_);
+#pragma unroll 1
+      for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+        if (copied_ >= Config::kAhead) split(args, params);
+        float* to = smem_.x[stage_of_x_];
+        x.template copy<kVectors>([&](int i) {
+          const auto at = CopyOfX::at(i, thread_);
+          return to + Config::offset_in_x(at.row, at.k);
+        });
+        y.template copy<kVectors>([&](int i) { return own_of_y(i); });
+        commit();
+      }
+    }
+    // Groups without copies, so that each split waits for its own.
+    const unsigned all = copied_ + Config::kAhead;
+    while (copied_ < all) {
+      if (copied_ >= Config::kAhead) split(args, params);
+      commit();
+    }
+  }
+
+ private:
+  // Vector i of the oldest tile in flight. Once it is split, the next tile takes its place.
+  __device__ float* own_of_y(int i) {
+    return &smem_.y[stage_of_y_][(i * kProducers + thread_) * 4];
+  }
+
+  __device__ void commit() {
+    device::copy_async_commit();
+    ++copied_;
+    if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
+    if (++stage_of_y_ == Config::kAhead) stage_of_y_ = 0;
+  }
+
+  // Splits y of the oldest tile in flight. Then the consumers may read the tile.
+  __device__ void split(const KernelArgs& args, const GemmParams& params) {
+    device::copy_async_wait<Config::kAhead - 1>();
+    pipeline_.producer_acquire(smem_.empty);
+    std::byte* planes = smem_.planes[pipeline_.stage];
+#pragma unroll
+    for (int i = 0; i < CopyOfY::kCount; ++i) {
+      const auto v = device::load_vector<float4>(own_of_y(i));
+      const Split low(v.x, v.y), high(v.z, v.w);
+      range_.add(v.x, v.y, low);
+      range_.add(v.z, v.w, high);
+      const auto at = CopyOfY::at(i, thread_);
+      std::byte* to = planes + Config::offset_in_plane(at.row, at.k);
+#pragma unroll
+      for (int p = 0; p < kPlanes; ++p) {
+        device::store_vector(reinterpret_cast<float*>(to + p * Config::kPlaneBytes),
+                             make_float2(float_of(low.plane[p]), float_of(high.plane[p])));
+      }
+    }
+    if (--left_ == 0) {
+      publish_range();
+      next_split(args, params, split_work_ + gridDim.x);
+    }
+    device::fence_async_proxy();
+    device::barrier_arrive(smem_.full[pipeline_.stage]);
+    pipeline_.advance();
+  }
+
+  __device__ void next_split(const KernelArgs& args, const GemmParams& params, unsigned index) {
+    split_work_ = index;
+    if (index < params.work) left_ = params.split_k.work_tile(index, args.workspace).k_tiles;
+  }
+
+  __device__ void publish_range() {
+    smem_.range_of_y[slot_][thread_] = range_.word();
+    if (++slot_ == Storage::kWorkTiles) slot_ = 0;
+    range_ = {};
+  }
+
+  Storage& smem_;
+  int thread_;
+  Pipeline<Config::kStages> pipeline_;
+  unsigned copied_ = 0;  // tiles
+  int stage_of_x_ = 0, stage_of_y_ = 0;
+  unsigned split_work_ = 0;  // the work tile of the next split
+  int left_ = 0, slot_ = 0;  // its k tiles, and its place in range_of_y
+  Range range_;              // of its y
+};
+
+// A consumer thread's fragments of x: per slice and plane its part of 64×16 elements, rows t / 4
+// and t / 4 + 8 of the warp's 16, k of t % 4 · 2 and the next, and 8 further.
+using Fragments = std::uint32_t[kSlices][kPlanes][4];
+
+template <typename Config>
+__device__ void load_fragments(const GemmStorage<Config>& smem, int stage, int consumer,
+                               Range& range, Fragments& fragments) {
+  const float* x = smem.x[0];
+  const int first = stage * kRowsOfX * kBlockK +
+                    Config::offset_in_x(consumer / 32 * 16 + consumer % 32 / 4, consumer % 4 * 2);
+#pragma unroll
+  for (int slice = 0; slice < kSlices; ++slice) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int at = Config::offset_in_fragment(first, slice, i);
+      const float2 v = Config::kXAlongK ? device::load_vector<float2>(x + at)
+                                        : make_float2(x[at], x[at + kRowsOfX]);
+      const Split split(v.x, v.y);
+      range.add(v.x, v.y, split);
+#pragma unroll
+      for (int p = 0; p < kPlanes; ++p) fragments[slice][p][i] = split.plane[p];
+    }
+  }
+}
+
+// A consumer's main loop.
+template <typename Config>
+class Consumer {
+  static constexpr int kSums = Config::kSums;
+  using Storage = GemmStorage<Config>;
+  using Sums = float[kSums];
+
+ public:
+  __device__ explicit Consumer(Storage& smem)
+      : smem_(smem), consumer_(static_cast<int>(threadIdx.x) - kProducers) {}
+
+  // sums += the products of a work tile. kShort: the large products of each slice are a run of
+  // their own; else those of a k tile.
+  template <bool kShort>
+  __device__ void multiply(int k_tiles, Range& range, Sums& sums) {
+    float acc[kSums]{};
+#pragma unroll 1
+    for (; k_tiles > 0; --k_tiles) {
+      pipeline_.consumer_wait(smem_.full);
+      Fragments x;
+      load_fragments(smem_, stage_of_x_, consumer_, range, x);
+      const std::byte* y = smem_.planes[pipeline_.stage];
+      const auto mma = [&](int slice, int plane_x, int plane_y, bool adds) {
+        constexpr auto kMajor = Config::kYAlongK ? device::Major::kK : device::Major::kMN;
+        device::warpgroup_mma_bf16<Config::kColumns, kMajor>(
+            acc, x[slice][plane_x],
+            Config::descriptor(y + plane_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
+            adds);
+      };
+      // idea:begin Bf16x6
+      device::warpgroup_arrive();
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) {
+        mma(slice, 0, 2, slice > 0);
+        mma(slice, 1, 1, true);
+        mma(slice, 2, 0, true);
+        mma(slice, 0, 1, true);
+        mma(slice, 1, 0, true);
+      }
+      // idea:end
+      device::warpgroup_commit();
+      if constexpr (kShort) {
+        add_run(acc, sums);
+#pragma unroll
+        for (int slice = 0; slice < kSlices; ++slice) {
+          device::warpgroup_arrive();
+          mma(slice, 0, 0, false);
+          device::warpgroup_commit();
+          add_run(acc, sums);
+        }
+      } else {
+#pragma unroll
+        for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
+        device::warpgroup_commit();
+        add_run(acc, sums);
+      }
+      for (auto& slice : x) {
+        for (auto& of_plane : slice) device::warpgroup_results(of_plane);
+      }
+      if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
+      pipeline_.advance();
+      if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
+    }
+  }
+
+  // Whether the sums of the work tile need FP32: one is NaN or Inf, or so small that products may
+  // be missing which planes have lost. The same in all consumers.
+  __device__ bool needs_fp32(int k, const Range& range, const Sums& sums) {
+    if (k == 0) return false;
+    auto& found = smem_.found[found_];
+    found_ = found_ == 2 ? 0 : found_ + 1;
+    float special = 0.0F;  // NaN if a sum is NaN or Inf
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) special += 0.0F * sums[i];
+    const auto& range_of_y = smem_.range_of_y[slot_];
+    if (++slot_ == Storage::kWorkTiles) slot_ = 0;
+    if (special != special) found.special_sum = true;
+    if (Range::may_lose(range.word()) || Range::may_lose(range_of_y[consumer_])) {
+      found.small_element = true;
+    }
+    device::named_barrier<2>(kConsumers);  // all consumers have said what they found
+    if (consumer_ == 0) smem_.found[found_ == 2 ? 0 : found_ + 1] = {};
+    if (found.special_sum) return true;
+    if (!found.small_element) return false;
+    smem_.range_of_x[consumer_] = range.word();
+    device::named_barrier<2>(kConsumers);  // all ranges are stored
+    float x = 0.0F, y = 0.0F;
+#pragma unroll 1
+    for (int thread = 0; thread < kConsumers; ++thread) {
+      x = std::fmax(x, Range::largest_of(smem_.range_of_x[thread]));
+      y = std::fmax(y, Range::largest_of(range_of_y[thread]));
+    }
+    const float least = least_safe_sum(x, y, k);
+    bool is_small = false;
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) is_small = is_small || !(std::fabs(sums[i]) >= least);
+    if (is_small) found.small_sum = true;
+    device::named_barrier<2>(kConsumers);  // all sums are compared
+    return found.small_sum;
+  }
+
+ private:
+  // Waits for the products of a run and adds them to the sums.
+  __device__ void add_run(Sums& acc, Sums& sums) {
+    device::warpgroup_wait<0>();
+    device::warpgroup_results(acc);
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) sums[i] += acc[i];
+  }
+
+  Storage& smem_;
+  int consumer_;
+  Pipeline<Config::kStages> pipeline_;
+  int stage_of_x_ = 0;
+  int slot_ = 0, found_ = 0;  // of the work tile in range_of_y, in found
+};
+
+// Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
+// it from the tile on.
+__device__ inline KernelArgs output_of(KernelArgs args, const SplitK& split_k,
+                                       const SplitK::WorkTile& work) {
+  if (work.partial != nullptr) {
+    args.alpha = 1.0F;
+    args.beta = 0.0F;
+    args.c = work.partial;
+    args.ldc = split_k.block_n;
+    args.shape.m = split_k.block_m;
+    args.shape.n = split_k.block_n;
+  } else {
+    args.c += work.batch_index * args.stride_c + work.row * args.ldc + work.col;
+    args.shape.m = at_most(args.shape.m - work.row, split_k.block_m);
+    args.shape.n = at_most(args.shape.n - work.col, split_k.block_n);
+  }
+  return args;
+}
+
+// Stores a consumer thread's sums. In the accumulator layout of wgmma it has pairs of columns of
+// rows t / 4 and t / 4 + 8 of the warp's 16.
+template <typename Config>
+__device__ void store_sums(const KernelArgs& out, bool is_transposed, bool float2_c, int consumer,
+                           const float (&sums)[Config::kSums]) {
+  const int in_row = consumer / 32 * 16 + consumer % 32 / 4, in_col = consumer % 4 * 2;
+  const auto rows = static_cast<int>(is_transposed ? out.shape.n : out.shape.m);
+  const auto cols = static_cast<int>(is_transposed ? out.shape.m : out.shape.n) - in_col;
+  const std::int64_t next_row = is_transposed ? 1 : out.ldc, next_col = is_transposed ? out.ldc : 1;
+  const auto for_pairs = [&](auto store_pair) {
+#pragma unroll
+    for (int row_8 = 0; row_8 < 2; ++row_8) {
+      float* c = out.c + (in_row + 8 * row_8) * next_row + in_col * next_col;
+      const int left = in_row + 8 * row_8 < rows ? cols : 0;
+#pragma unroll
+      for (int at = 0; at < Config::kColumns; at += 8, c += 8 * next_col) {
+        if (at < left) store_pair(c, &sums[at / 2 + 2 * row_8], at + 1 < left);
+      }
+    }
+  };
+  if (!float2_c || is_transposed) {
+    for_pairs([&](float* c, const float* pair, bool both) {
+      store(out, c, pair[0]);
+      if (both) store(out, c + next_col, pair[1]);
+    });
+  } else if (out.beta == 0.0F) {
+    for_pairs([&](float* c, const float* pair, bool) {
+      device::store_vector(c, make_float2(out.alpha * pair[0], out.alpha * pair[1]));
+    });
+  } else {
+    for_pairs([&](float* c, const float* pair, bool) { store_float2(out, c, pair[0], pair[1]); });
+  }
+}
+
+// Computes the work tile in FP32.
+__device__ inline void multiply_fp32(const KernelArgs& args, const KernelArgs& out,
+                                     const GemmParams& params, const SplitK::WorkTile& work, int k,
+                                     int consumer, Fp32Storage& smem) {
+  KernelArgs tile = args;  // op(A) and op(B) begin with the tile's rows and columns
+  tile.a += work.row * (params.fp32.a_along_k ? args.lda : 1);
+  tile.b += work.col * (params.fp32.b_along_k ? args.ldb : 1);
+  tile.shape.m = at_most(args.shape.m - work.row, params.split_k.block_m);
+  tile.shape.n = at_most(args.shape.n - work.col, params.split_k.block_n);
+  Fp32Sums acc{}, total{};
+  sum_fp32(tile, params.fp32, {work.batch_index, 0, 0}, std::int64_t{work.first_k_tile} * kBlockK,
+           k, consumer, smem, acc, total);
+  add_sums(total, acc);
+  KernelArgs to = out;
+  to.stride_c = 0;
+  store_fp32(to, {0, 0, 0}, consumer, total);
+}
+
+template <typename Config>
+__device__ void consume(const KernelArgs& args, const GemmParams& params,
+                        GemmStorage<Config>& smem) {
+  Consumer<Config> consumer(smem);
+  const int thread = static_cast<int>(threadIdx.x) - kProducers;
+  for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
+    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+    float sums[Config::kSums]{};
+    Range range;
+    if (params.short_runs) {
+      consumer.template multiply<true>(work.k_tiles, range, sums);
+    } else {
+      consumer.template multiply<false>(work.k_tiles, range, sums);
+    }
+    const KernelArgs out = output_of(args, params.split_k, work);
+    const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
+    const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
+    if (consumer.needs_fp32(k, range, sums)) {
+      multiply_fp32(args, out, params, work, k, thread, smem.fp32);
+    } else {
+      store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
+                         thread, sums);
+    }
+  }
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
+  auto& smem = device::shared_storage<GemmStorage<Config>>();
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < Config::kStages; ++stage) {
+      device::barrier_init(smem.full[stage], kProducers);
+      device::barrier_init(smem.empty[stage], kConsumers / 32);
+    }
+    for (auto& found : smem.found) found = {};
+    device::barrier_init_fence();
+  }
+  __syncthreads();  // the mbarriers are initialised
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  if (threadIdx.x < kProducers) {
+    device::reg_dealloc<kProducerRegisters>();
+    Producer<Config> producer(smem);
+    if (params.vectors) {
+      producer.template run<true>(args, params);
+    } else {
+      producer.template run<false>(args, params);
+    }
+  } else {
+    device::reg_alloc<kConsumerRegisters>();
+    consume<Config>(args, params, smem);
+  }
+}
+
+}  // namespace tilegate::bf16x6
