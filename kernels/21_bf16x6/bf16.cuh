@@ -1,8 +1,8 @@
 // A float as the exact sum of three BF16 numbers. For host and device.
 //
 // BF16 has the exponents of FP32 and 8 significant bits. x = p0 + p1 + p2, where p0 is x rounded to
-// BF16, p1 is x − p0 rounded, and p2 is the rest. Each rounding leaves at most 2^-9 of a number, so
-// that three planes hold all 24 bits, and |p1·q2| <= 2^-26·|x·y|.
+// BF16, p1 is x − p0 rounded, and p2 is the rest: |p1| <= 2^-8·|x|, |p2| <= 2^-17·|x|. Of the nine
+// products of x and y three are left out. Together they are at most 2^-24·|x·y|.
 #pragma once
 
 #include <algorithm>

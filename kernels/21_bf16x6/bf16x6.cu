@@ -151,19 +151,23 @@ GemmParams gemm_params(const Tile& tile, const Partition& partition, const Probl
 
 std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& partition,
                                            const Problem& problem, const Device& device) {
-  const auto layout = [&](Operand operand) {
-    return std::string(is_along_k(problem, operand) ? "along k" : "along rows") +
-           (allows_vectors(problem, operand) ? " vectors" : "");
-  };
   const std::int64_t blocks = std::min<std::int64_t>(partition.work(), device.multiprocessors);
   const std::int64_t of_block = ceil_div(partition.work(), blocks);
   const std::int64_t k_tiles = ceil_div(partition.k_tiles, partition.k_splits);
+  const int stages = tile.columns == 128 ? Config<128, true, true>::kStagesOfX
+                                         : Config<64, true, true>::kStagesOfX;
+  const auto layout = [&](Operand operand) {
+    return is_along_k(problem, operand) ? "along k" : "along rows";
+  };
+  const GemmParams params = gemm_params(tile, partition, problem);
+  const bool float2_c = params.float2_c && !tile.is_transposed;
   return {{.name = std::string(tile.name) + " a " + layout(Operand::kA) + ", b " +
-                   layout(Operand::kB) + (allows_float2_of_c(problem) ? " to float2" : ""),
+                   layout(Operand::kB) + (params.vectors ? ", vectors" : ", words") +
+                   (float2_c ? " to float2" : " to words"),
            .parameters = {parameter::rows(tile.block_m), parameter::columns(tile.block_n),
                           parameter::depth(kBlockK),
                           parameter::count("work tiles of a block", of_block),
-                          parameter::ring("k tiles of a block", of_block * k_tiles, 7),
+                          parameter::ring("k tiles of a block", of_block * k_tiles, stages),
                           parameter::count("splits", partition.k_splits)}}};
 }
 

@@ -1,7 +1,7 @@
 // GEMM kernel for compute capability 9.0: multiplies in BF16 on tensor cores, reads and writes
 // FP32.
 //
-// A producer warpgroup copies tiles of both operands to shared memory and splits one of them, y,
+// Two producer warpgroups copy tiles of both operands to shared memory and split one of them, y,
 // into three BF16 planes. Two consumer warpgroups split the other, x, in registers, 64 rows each,
 // and run wgmma. They add short runs of products to FP32 sums, because tensor cores truncate.
 // Blocks are persistent, so that the producer loads the next tile during the epilogue.
@@ -74,7 +74,7 @@ struct Config {
   }
 
   // Offset of an element of x in its tile, in floats. Along k: (row, k), else (k, row). Groups of
-  // four floats are permuted so that the fragments of a warp are loaded without bank conflicts.
+  // eight floats are permuted so that the fragments of a warp are loaded without bank conflicts.
   static __device__ int offset_in_x(int row, int k) {
     if constexpr (kXAlongK) return row * kBlockK + ((k ^ (row & 3) << 3));
     return k * kRowsOfX + (row ^ (k >> 1 & 3) << 3);
@@ -98,11 +98,8 @@ struct GemmStorage {
   static constexpr int kWorkTiles = Config::kStages + 1;
   std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
   std::uint32_t range_of_x[kConsumers];
-  // What a consumer has found. Three sets: some consumers may still read the last one, and some
-  // write the next one.
-  struct Found {
-    bool special_sum, small_element, small_sum;
-  } found[3];
+  // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
+  unsigned votes[2][kConsumers / 32];
 };
 
 // Kernel parameters beside KernelArgs.
@@ -365,6 +362,7 @@ class Consumer {
       for (auto& slice : x) {
         for (auto& of_plane : slice) device::warpgroup_results(of_plane);
       }
+      __syncwarp();  // all lanes have read x before one releases it
       if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
       pipeline_.advance();
       if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
@@ -374,22 +372,16 @@ class Consumer {
   // Whether the sums of the work tile need FP32: one is NaN or Inf, or so small that products may
   // be missing which planes have lost. The same in all consumers.
   __device__ bool needs_fp32(int k, const Range& range, const Sums& sums) {
-    if (k == 0) return false;
-    auto& found = smem_.found[found_];
-    found_ = found_ == 2 ? 0 : found_ + 1;
     float special = 0.0F;  // NaN if a sum is NaN or Inf
 #pragma unroll
     for (int i = 0; i < kSums; ++i) special += 0.0F * sums[i];
     const auto& range_of_y = smem_.range_of_y[slot_];
     if (++slot_ == Storage::kWorkTiles) slot_ = 0;
-    if (special != special) found.special_sum = true;
-    if (Range::may_lose(range.word()) || Range::may_lose(range_of_y[consumer_])) {
-      found.small_element = true;
-    }
-    device::named_barrier<2>(kConsumers);  // all consumers have said what they found
-    if (consumer_ == 0) smem_.found[found_ == 2 ? 0 : found_ + 1] = {};
-    if (found.special_sum) return true;
-    if (!found.small_element) return false;
+    const bool may_lose = Range::may_lose(range.word()) || Range::may_lose(range_of_y[consumer_]);
+    constexpr unsigned kSpecial = 1, kMayLose = 2;
+    const unsigned found = any_of((special != special ? kSpecial : 0) | (may_lose ? kMayLose : 0));
+    if ((found & kSpecial) != 0) return true;
+    if (found == 0) return false;
     smem_.range_of_x[consumer_] = range.word();
     device::named_barrier<2>(kConsumers);  // all ranges are stored
     float x = 0.0F, y = 0.0F;
@@ -402,12 +394,23 @@ class Consumer {
     bool is_small = false;
 #pragma unroll
     for (int i = 0; i < kSums; ++i) is_small = is_small || !(std::fabs(sums[i]) >= least);
-    if (is_small) found.small_sum = true;
-    device::named_barrier<2>(kConsumers);  // all sums are compared
-    return found.small_sum;
+    return any_of(is_small ? 1 : 0) != 0;
   }
 
  private:
+  // The bits of all consumers.
+  __device__ unsigned any_of(unsigned bits) {
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) bits |= __shfl_xor_sync(~0U, bits, lanes);
+    auto& votes = smem_.votes[votes_];
+    votes_ ^= 1;
+    if (consumer_ % 32 == 0) votes[consumer_ / 32] = bits;
+    device::named_barrier<2>(kConsumers);  // all warps have voted
+    unsigned all = 0;
+    for (const unsigned of_warp : votes) all |= of_warp;
+    return all;
+  }
+
   // Waits for the products of a run and adds them to the sums.
   __device__ void add_run(Sums& acc, Sums& sums) {
     device::warpgroup_wait<0>();
@@ -420,7 +423,7 @@ class Consumer {
   int consumer_;
   Pipeline<Config::kStages> pipeline_;
   int stage_of_x_ = 0;
-  int slot_ = 0, found_ = 0;  // of the work tile in range_of_y, in found
+  int slot_ = 0, votes_ = 0;  // in range_of_y; the next set of votes
 };
 
 // Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
@@ -528,7 +531,6 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       device::barrier_init(smem.full[stage], kProducers);
       device::barrier_init(smem.empty[stage], kConsumers / 32);
     }
-    for (auto& found : smem.found) found = {};
     device::barrier_init_fence();
   }
   __syncthreads();  // the mbarriers are initialised
