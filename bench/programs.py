@@ -617,11 +617,8 @@ RESULTS = Path(__file__).parent / "results"
 def committed(name: str) -> str:
     """The tables of kernels/blas/README.md, or of kernels/18_int8x3/EXPERIMENTS.md, from the
     newest of the committed results, which are the first of their file."""
-    tables, device = {
-        "programs": (speeds, "nvidia-h200"),
-        "products": (less_accurate, "nvidia-h100-80gb-hbm3"),
-    }[name]
-    results = json.loads((RESULTS / f"{device}-{name}.json").read_text("utf-8"))[0]
+    tables = {"programs": speeds, "products": less_accurate}[name]
+    results = json.loads((RESULTS / f"nvidia-h200-{name}.json").read_text("utf-8"))[0]
     made = (
         f"{results['device']}, driver {results['driver']}, CUDA {results['cuda']}, PyTorch "
         f"{results['torch']}, commit {results['commit'][:12]}."
