@@ -48,6 +48,11 @@ class PathCases {
            [&](const std::string& other) { return other == configuration; });
   }
 
+  // With an element whose square is less than the smallest float.
+  void add_small(const Padded& padded) {
+    add_if(padded, 0, 90, {{Operand::kA, 0, 0, 1e-36F}}, [](const std::string&) { return true; });
+  }
+
   // In configurations whose tiles no problem before was for.
   void add_others(const Padded& padded) {
     const std::set<std::string> before = tiles_;
@@ -168,6 +173,7 @@ std::vector<Case> path_cases(const Stage& stage) {
     cases.add({.shape = {67, 66, 292}});                           // a ring that is filled again
     cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks});  // work tiles after each other
     cases.add({.shape = {5, 7, 1060}});                            // long runs, splits
+    cases.add_small({.shape = {5, 7, 132}});                       // FP32 in a tile
   } else {
     for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
       cases.add({.shape = shape});

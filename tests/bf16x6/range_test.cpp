@@ -1,0 +1,82 @@
+// The whole rung, with elements near the ends of the range.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/bf16x6.hpp>
+
+#include "skips.hpp"
+#include "split_call.hpp"
+
+namespace tilegate::bf16x6 {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr std::int64_t kK = 160;
+
+class Bf16Gemm : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = check_device(stage.requirements, device::current()).message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
+  }
+
+  // 5×3 results, row 1 of A times `factor` of A, all of B times `factor` of B.
+  static Operation scaled(float of_a, float of_b) {
+    Operation operation(Problem::dense({5, 3, kK}, Op::kN, Op::kT));
+    for (std::int64_t i = 0; i < kK; ++i) operation.a[static_cast<std::size_t>(kK + i)] *= of_a;
+    for (float& b : operation.b) b *= of_b;
+    return operation;
+  }
+
+  // The largest error of row 1 of C, relative to (|A||B|)ij.
+  static double error_of_row_1(const Operation& operation) {
+    const std::vector<float> c = run(stage, operation).c;
+    double worst = 0.0;
+    for (std::size_t col = 0; col < 3; ++col) {
+      double sum = 0.0, magnitude = 0.0;
+      for (std::size_t i = 0; i < kK; ++i) {
+        const double product = static_cast<double>(operation.a[kK + i]) * operation.b[col * kK + i];
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      worst = std::fmax(worst, std::fabs(c[3 + col] - sum) / magnitude);
+    }
+    return worst;
+  }
+};
+
+TEST_F(Bf16Gemm, SmallElementsAreAsAccurateAsOthers) {
+  for (const float of_a : {0x1p-100F, 0x1p-112F, 0x1p-120F, 0x1p-130F}) {
+    EXPECT_LT(error_of_row_1(scaled(of_a, 0x1p100F)), 0x1p-20) << of_a;
+    EXPECT_LT(error_of_row_1(scaled(of_a, 0x1p20F)), 0x1p-14) << of_a;  // subnormal results
+  }
+}
+
+TEST_F(Bf16Gemm, LargeElementsAreAsAccurateAsOthers) {
+  EXPECT_LT(error_of_row_1(scaled(0x1p127F, 0x1p-20F)), 0x1p-20);
+  Operation operation = scaled(0x1p-10F, 1.0F);
+  operation.a[kK + 7] = std::numeric_limits<float>::max();  // rounds to Inf in BF16
+  operation.b[7] = operation.b[kK + 7] = operation.b[2 * kK + 7] = 0x1p-126F;
+  EXPECT_LT(error_of_row_1(operation), 0x1p-20);
+}
+
+TEST_F(Bf16Gemm, InfinityStaysInfinity) {
+  Operation operation = scaled(1.0F, 1.0F);
+  operation.a[kK + 3] = kInf;
+  for (std::size_t col = 0; col < 3; ++col) operation.b[col * kK + 3] = 1.0F;
+  const std::vector<float> c = run(stage, operation).c;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    EXPECT_EQ(c[i] == kInf, i / 3 == 1) << i;
+    EXPECT_FALSE(std::isnan(c[i])) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tilegate::bf16x6
