@@ -47,7 +47,6 @@ struct Split {
   std::uint32_t plane[kPlanes];
 
   __host__ __device__ Split(float first, float second) {
-#pragma unroll
     for (int p = 0; p < kPlanes; ++p) {
       plane[p] = to_bf16x2(first, second);
       first -= first_of(plane[p]);
