@@ -48,7 +48,7 @@ class PathCases {
            [&](const std::string& other) { return other == configuration; });
   }
 
-  // With an element whose square is less than the smallest float.
+  // With an element so small that planes of Bf16x6 may lose bits.
   void add_small(const Padded& padded) {
     add_if(padded, 0, 90, {{Operand::kA, 0, 0, 1e-36F}}, [](const std::string&) { return true; });
   }
