@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tilegate/device/cpu/executor.hpp>
@@ -165,7 +167,7 @@ class Recorder {
   GlobalMemory global_{order_};
   std::vector<Reach> reaches_;  // in this cluster
   std::uint64_t fma_ = 0, barriers_ = 0;
-  std::vector<Line> lines_;  // [location][kind]
+  std::map<std::pair<std::uint32_t, Kind>, Line> lines_;  // by location
 };
 
 }  // namespace tilegate::simt::counted

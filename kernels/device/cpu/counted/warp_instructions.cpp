@@ -9,16 +9,17 @@
 
 namespace tilegate::simt::counted {
 
-// Lines that the portability layer passes at run time are not known before.
 Line& Recorder::line_of(std::uint32_t site, Kind kind) {
-  const std::size_t number = Sites::all().location(site) * kKinds + static_cast<std::size_t>(kind);
-  if (number >= lines_.size()) lines_.resize(Sites::all().size() * kKinds);
-  return lines_[number];
+  const std::uint32_t location = Sites::all().location(site);
+  Line& line = lines_[{location, kind}];
+  line.location = location;
+  line.kind = kind;
+  return line;
 }
 
 void Recorder::begin_counting() {
   is_counting_ = true;
-  std::ranges::fill(lines_, Line{});
+  lines_.clear();
   fma_ = barriers_ = 0;
 }
 
@@ -27,11 +28,7 @@ Counters Recorder::end_counting() {
   Counters result;
   result.barriers = barriers_;
   result.fma = fma_;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    Line& line = lines_[i];
-    if (line.traffic.requests == 0) continue;
-    line.location = static_cast<std::uint32_t>(i / kKinds);
-    line.kind = static_cast<Kind>(i % kKinds);
+  for (const auto& [place, line] : lines_) {
     Traffic& total = result.traffic[static_cast<std::size_t>(line.kind)];
     total.requests += line.traffic.requests;
     total.units += line.traffic.units;
