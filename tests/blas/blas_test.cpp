@@ -441,21 +441,25 @@ struct PreparedCall {
     return tilegate_sgemm_prepared(handle, prepared, order, op_a(), op_b(), m, n, kK, 1.0F,
                                    a.data(), lda(), b.data(), ldb(), 0.0F, c.data(), ldc());
   }
+  struct Strides {
+    std::int64_t row, col;
+  };
+  Strides strides(tilegate_op of, std::int64_t ld) const {
+    const bool along_row = (order == TILEGATE_ROW_MAJOR) == (of == TILEGATE_NO_TRANS);
+    return along_row ? Strides{ld, 1} : Strides{1, ld};
+  }
   std::vector<float> expected() const {
     const std::vector<float> of_a = a.to_host(), of_b = b.to_host();
-    const bool by_rows = order == TILEGATE_ROW_MAJOR;
-    const auto at = [&](std::int64_t row, std::int64_t col, std::int64_t ld, tilegate_op of) {
-      const bool along_row = by_rows == (of == TILEGATE_NO_TRANS);
-      return static_cast<std::size_t>(along_row ? row * ld + col : col * ld + row);
-    };
+    const Strides in_a = strides(op_a(), lda()), in_b = strides(op_b(), ldb());
+    const Strides in_c = strides(TILEGATE_NO_TRANS, ldc());
     std::vector<float> result(static_cast<std::size_t>(m * n));
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
+        const float* x = of_a.data() + i * in_a.row;
+        const float* y = of_b.data() + j * in_b.col;
         float sum = 0.0F;
-        for (std::int64_t k = 0; k < kK; ++k) {
-          sum += of_a[at(i, k, lda(), op_a())] * of_b[at(k, j, ldb(), op_b())];
-        }
-        result[at(i, j, ldc(), TILEGATE_NO_TRANS)] = sum;
+        for (std::int64_t k = 0; k < kK; ++k, x += in_a.col, y += in_b.row) sum += *x * *y;
+        result[static_cast<std::size_t>(i * in_c.row + j * in_c.col)] = sum;
       }
     }
     return result;
@@ -468,9 +472,10 @@ TEST(BlasPrepared, IsExactOnIntegers) {
       for (const tilegate_op op : {TILEGATE_NO_TRANS, TILEGATE_TRANS}) {
         PreparedCall call(order, is_a, op);
         ASSERT_EQ(call.prepare(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
+        const std::vector<float> expected = call.expected();
         for (int turn = 0; turn < 2; ++turn) {  // the second with the cached plan
           ASSERT_EQ(call.run(), TILEGATE_SUCCESS) << tilegate_message(call.handle);
-          EXPECT_EQ(call.c.to_host(), call.expected());
+          EXPECT_EQ(call.c.to_host(), expected);
         }
         std::int32_t decision = 0;
         ASSERT_TRUE(
