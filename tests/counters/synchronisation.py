@@ -151,7 +151,7 @@ def _calls(text: str, names: str) -> Iterator[tuple[str, int, int]]:
     pattern = rf"(?<![\w:.>])(?:device::|[a-z]\w*\.)?(?:{names})\b(?:<[^;(){{}}]*>)?\("
     for match in re.finditer(pattern, text):
         end = _closing(text, match.end() - 1) + 1
-        before = text[: match.start()].rstrip()
+        before = text[: match.start()].rstrip()[-5:]
         if not re.match(r"\s*;", text[end:]) or not re.search(r"([;{}):]|\belse)$", before):
             continue
         inside = [f for f in functions if f.begin <= match.start() < f.end]
@@ -170,10 +170,11 @@ def _closing(text: str, opening: int) -> int:
 
 def _wrappers(text: str, names: str) -> Iterator[str]:
     """Functions without a result all of whose statements synchronise."""
+    every = [*_calls(text, names)]
     for function in _functions(text):
         if not function.returns_nothing:
             continue
-        calls = [call for call in _calls(text, names) if function.begin <= call[1] < function.end]
+        calls = [call for call in every if function.begin <= call[1] < function.end]
         body = text[function.begin : function.end]
         for _, begin, end in reversed(calls):
             at = begin - function.begin
