@@ -64,11 +64,10 @@ class _Object(dict[str, Any]):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    result = _Object()
-    for key, value in pairs:
-        if key in result:
-            result.duplicate = key
-        result[key] = value
+    result = _Object(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _ in pairs]
+        result.duplicate = next(key for key in reversed(keys) if keys.count(key) > 1)
     return result
 
 
@@ -153,12 +152,15 @@ def read_json(path: str | Path) -> Any:
     return parse_json(read_text(path), str(path))
 
 
-def walk(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+def walk(root: Any) -> Iterator[tuple[Place, Any]]:
     """The value and all that is in it, each with its place."""
-    yield place, value
-    if isinstance(value, dict | list):
-        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from walk(child, (*place, key))
+    waiting: list[tuple[Place, Any]] = [((), root)]
+    while waiting:
+        place, value = waiting.pop()
+        yield place, value
+        if isinstance(value, dict | list):
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [((*place, key), child) for key, child in inner][::-1]
 
 
 def rounded(value: float) -> float:

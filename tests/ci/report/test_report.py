@@ -56,7 +56,7 @@ def report(tmp_path, capsys):
     """Runs the command, outside of any repository unless it is given one."""
 
     def run(*arguments):
-        code = main(["report", *map(str, arguments)])
+        code = main(["report", "--repository", str(tmp_path), *map(str, arguments)])
         return code, *capsys.readouterr()
 
     return run
