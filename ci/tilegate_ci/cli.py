@@ -124,11 +124,13 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
     chosen = parser
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     folder = Path("lab/commands" if is_lab else "commands")
-    for name, description in (LAB if is_lab else COMMANDS).items():
+    known = LAB if is_lab else COMMANDS
+    asked = {name: known[name] for name in argv[:1] if name in known}
+    for name, description in (asked or known).items():  # making all takes most of the parsing
         command = commands.add_parser(
             name, help=description, description=description[0].upper() + description[1:] + "."
         )
-        if argv[:1] == [name]:
+        if asked:
             module = import_module(".".join(("tilegate_ci", *folder.parts, name)))
             _, options, command.epilog = read_help(HERE / folder / f"{name}.txt")
             types, defaults = (getattr(module, each, {}) for each in ("TYPES", "DEFAULTS"))

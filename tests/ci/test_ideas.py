@@ -17,6 +17,7 @@ SOURCE = """int before;
   // idea:end
 int after;
 """
+MARKED = excerpts(REPOSITORY / "kernels")
 
 
 @pytest.fixture
@@ -73,16 +74,13 @@ def test_marks_come_in_pairs(tmp_path, text, message):
 
 
 def test_each_rung_marks_about_ten_lines():
-    found = excerpts(REPOSITORY / "kernels")
     rungs = {stage.name for stage in find_ladder(REPOSITORY) if not stage.yardstick}
-    assert found.keys() == rungs
-    counts = {name: sum(len(each.lines) for each in marked) for name, marked in found.items()}
+    assert MARKED.keys() == rungs
+    counts = {name: sum(len(each.lines) for each in marked) for name, marked in MARKED.items()}
     assert {name: count for name, count in counts.items() if not 4 <= count <= 20} == {}
 
 
-@pytest.mark.parametrize(
-    "stage", [s for s in find_ladder(REPOSITORY) if s.name in excerpts(REPOSITORY / "kernels")]
-)
+@pytest.mark.parametrize("stage", [s for s in find_ladder(REPOSITORY) if s.name in MARKED])
 def test_the_page_of_a_marked_rung_shows_them(stage):
     page = (REPOSITORY / stage.folder / "README.md").read_text("utf-8")
     assert "<!-- idea:begin -->\nFrom [" in page
