@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <cublasLt.h>
 #include <cublas_api.h>
@@ -42,15 +43,17 @@ cublasStatus_t multiply(cublasOperation_t op_a, cublasOperation_t op_b, std::int
     const float* pb = static_cast<const float*>(b.data) + i * b.stride;
     float* pc = static_cast<float*>(c_data) + i * stride_c;
     for (std::int64_t col = 0; col < n; ++col) {
-      for (std::int64_t row = 0; row < m; ++row) {
-        float sum = 0.0F;
-        for (std::int64_t at = 0; at < k; ++at) {
-          const float x = op_a == CUBLAS_OP_N ? pa[row + at * a.ld] : pa[at + row * a.ld];
-          const float y = op_b == CUBLAS_OP_N ? pb[at + col * b.ld] : pb[col + at * b.ld];
-          sum += x * y;
+      std::vector<float> sum(m);
+      for (std::int64_t at = 0; at < k; ++at) {
+        const float y = op_b == CUBLAS_OP_N ? pb[at + col * b.ld] : pb[col + at * b.ld];
+        for (std::int64_t row = 0; row < m; ++row) {
+          sum[row] += (op_a == CUBLAS_OP_N ? pa[row + at * a.ld] : pa[at + row * a.ld]) * y;
         }
+      }
+      for (std::int64_t row = 0; row < m; ++row) {
         float& to = pc[row + col * ldc];
-        to = alpha * sum + (beta == 0.0F ? 0.0F : beta * to) + (bias == nullptr ? 0.0F : bias[row]);
+        to = alpha * sum[row] + (beta == 0.0F ? 0.0F : beta * to) +
+             (bias == nullptr ? 0.0F : bias[row]);
       }
     }
   }

@@ -48,13 +48,15 @@ struct Problem {
 
   void check(float alpha, const float* bias = nullptr) const {
     for (int col = 0; col < n; ++col) {
-      for (int row = 0; row < m; ++row) {
-        float sum = 0.0F;
-        for (int i = 0; i < k; ++i) {
-          sum += (op_a == CUBLAS_OP_N ? a[row + i * lda] : a[i + row * lda]) *
-                 (op_b == CUBLAS_OP_N ? b[i + col * ldb] : b[col + i * ldb]);
+      std::vector<float> sum(m);
+      for (int i = 0; i < k; ++i) {
+        const float y = op_b == CUBLAS_OP_N ? b[i + col * ldb] : b[col + i * ldb];
+        for (int row = 0; row < m; ++row) {
+          sum[row] += (op_a == CUBLAS_OP_N ? a[row + i * lda] : a[i + row * lda]) * y;
         }
-        const float wanted = alpha * sum + (bias == nullptr ? 0.0F : bias[row]);
+      }
+      for (int row = 0; row < m; ++row) {
+        const float wanted = alpha * sum[row] + (bias == nullptr ? 0.0F : bias[row]);
         expect(c[row + col * ldc] == wanted, "an element of C");
       }
       for (int row = m; row < ldc; ++row) expect(c[row + col * ldc] == -7.0F, "padding of C");
