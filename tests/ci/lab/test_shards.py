@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -19,19 +20,25 @@ PROGRAM = """#!/bin/sh
 """
 
 
-@pytest.fixture
-def sweep(tmp_path):
+def sweep_in(folder):
     """The arguments of a sweep over seeds 1 to 7, of which the third fails."""
-    program = tmp_path / "program"
+    program = folder / "program"
     program.write_text(PROGRAM)
     program.chmod(0o755)
-    results = tmp_path / "seeds.json"
+    results = folder / "seeds.json"
     return ["lab", "seeds", "--count", "7", f"--program={program}", f"--results={results}"]
 
 
 @pytest.fixture
-def shards(sweep, tmp_path):
-    """The files of three tasks of an array that ran at the same time."""
+def sweep(tmp_path):
+    return sweep_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """The folder of three tasks of an array that ran at the same time, to be copied."""
+    folder = tmp_path_factory.mktemp("swept")
+    sweep = sweep_in(folder)
 
     def task(number):
         array = {"SLURM_ARRAY_TASK_ID": str(number), "SLURM_ARRAY_TASK_COUNT": "3"}
@@ -40,6 +47,13 @@ def shards(sweep, tmp_path):
 
     codes = [process.wait() for process in [task(number) for number in (1, 2, 3)]]
     assert codes == [0, 0, 1]
+    return folder
+
+
+@pytest.fixture
+def shards(swept, tmp_path):
+    """The files of these tasks."""
+    shutil.copytree(swept, tmp_path, dirs_exist_ok=True)
     return paths_of(tmp_path / "seeds.json", 3)
 
 
