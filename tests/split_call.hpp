@@ -17,6 +17,7 @@
 #include "models/layout.hpp"
 #include "models/rows.hpp"
 #include "simt/device_array.hpp"
+#include "skips.hpp"
 
 namespace tilegate {
 
@@ -90,6 +91,18 @@ inline models::Product product_of(const Problem& problem) {
 struct Result {
   std::vector<float> c;
   int decision = 0;
+};
+
+// Skips where the device cannot run the stage.
+template <const Stage& kStage>
+class SplitTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = check_device(kStage.requirements, device::current()).message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
+  }
 };
 
 inline Result run(const Stage& by, const Operation& operation,

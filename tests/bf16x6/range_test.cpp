@@ -9,7 +9,6 @@
 
 #include <tilegate/bf16x6.hpp>
 
-#include "skips.hpp"
 #include "split_call.hpp"
 
 namespace tilegate::bf16x6 {
@@ -18,15 +17,8 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kK = 160;
 
-class Bf16Gemm : public testing::Test {
+class Bf16Gemm : public SplitTest<stage> {
  protected:
-  void SetUp() override {
-    const std::string why = check_device(stage.requirements, device::current()).message();
-    if (why.empty()) return;
-    RecordProperty(kNotOnThisDevice, why);
-    GTEST_SKIP() << why;
-  }
-
   // 5×3 results, row 1 of A times `factor` of A, all of B times `factor` of B.
   static Operation scaled(float of_a, float of_b) {
     Operation operation(Problem::dense({5, 3, kK}, Op::kN, Op::kT));

@@ -14,7 +14,6 @@
 
 #include "models/fp16x3.hpp"
 #include "models/layout.hpp"
-#include "skips.hpp"
 #include "split_call.hpp"
 
 namespace tilegate::fp16x3 {
@@ -22,15 +21,7 @@ namespace {
 
 constexpr int kThree = 3, kFp32 = 32;  // decisions
 
-class Fp16Gemm : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string why = check_device(stage.requirements, device::current()).message();
-    if (why.empty()) return;
-    RecordProperty(kNotOnThisDevice, why);
-    GTEST_SKIP() << why;
-  }
-};
+class Fp16Gemm : public SplitTest<stage> {};
 
 std::uint32_t checksum(const std::vector<float>& values) {
   std::uint32_t sum = 0;

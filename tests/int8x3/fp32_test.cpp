@@ -17,7 +17,7 @@
 namespace tilegate::int8x3 {
 namespace {
 
-class Int8Fp32 : public Int8Test {};
+class Int8Fp32 : public SplitTest<stage> {};
 
 // Elements of 12 significant bits and unlike exponents: products are exact, so that an FMA rounds
 // as an addition does.

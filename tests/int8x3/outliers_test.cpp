@@ -17,7 +17,7 @@
 namespace tilegate::int8x3 {
 namespace {
 
-class Int8Outliers : public Int8Test {
+class Int8Outliers : public SplitTest<stage> {
  protected:
   void SetUp() override {
     const std::string why =

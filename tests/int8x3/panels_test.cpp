@@ -18,7 +18,7 @@
 namespace tilegate::int8x3 {
 namespace {
 
-class Int8Panels : public Int8Test {};
+class Int8Panels : public SplitTest<stage> {};
 
 using verifier::Padded;
 

@@ -21,7 +21,7 @@
 namespace tilegate::int8x3 {
 namespace {
 
-class Int8Prepared : public Int8Test {};
+class Int8Prepared : public SplitTest<stage> {};
 
 const Stage* const kBoth[] = {&kPreparedA, &kPreparedB};
 

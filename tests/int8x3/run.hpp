@@ -10,7 +10,6 @@
 #include <tilegate/int8x3.hpp>
 
 #include "models/int8x3.hpp"
-#include "skips.hpp"
 #include "split_call.hpp"
 
 namespace tilegate::int8x3 {
@@ -42,16 +41,7 @@ inline void expect_model(const Stage& by, const Operation& operation, int produc
   expect_same_bits(result.c, expected(operation, products));
 }
 
-class Int8Test : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string why = check_device(stage.requirements, device::current()).message();
-    if (why.empty()) return;
-    RecordProperty(kNotOnThisDevice, why);
-    GTEST_SKIP() << why;
-  }
-};
-class Int8Gemm : public Int8Test {};
-class Int8Decision : public Int8Test {};
+class Int8Gemm : public SplitTest<stage> {};
+class Int8Decision : public SplitTest<stage> {};
 
 }  // namespace tilegate::int8x3
