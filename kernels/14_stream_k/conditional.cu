@@ -6,12 +6,11 @@
 namespace tilegate::stream_k {
 namespace {
 
-// Not for the smallest tile: the launches are for large problems. Packed has them for operands
-// without whole vectors.
+// The smallest tile only for whole vectors. Packed has such kernels for other operands.
 template <typename Config>
 constexpr auto kConditional =
     []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> {
-  if constexpr (Config::kBlockM >= 128 && Config::template kTakes<Layout>) {
+  if constexpr ((Config::kBlockM >= 128 || Layout::kVector) && Config::template kTakes<Layout>) {
     return {sgemm_in_sums<Config, Layout, typename Config::Order>,
             sizeof(LimitedStorage<Config, Layout>)};
   }

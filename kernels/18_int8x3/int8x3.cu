@@ -96,7 +96,7 @@ Status Prepared::enqueue_check(const float* from, Stream stream) const {
 std::vector<Candidate> Prepared::candidates(const Problem& product) const {
   if (bytes() == 0 || !check_size(product).ok()) return {};
   Fp32Candidates fp32;
-  if (has_warpgroups(device)) fp32 = Fp32Candidates::of(product, device);
+  if (has_warpgroups(device)) fp32 = Fp32Candidates::of(kChoices, product, device);
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
     if (!can_run(config, product, device, Path::kSix)) continue;

@@ -23,6 +23,7 @@
 
 #include <tilegate/choices/int8x3.hpp>
 #include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/fp32_candidates.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/split_operands.cuh>
@@ -365,18 +366,6 @@ inline Status enqueue_add_outliers(const Launches& launches, const KernelArgs& a
                         stream, add_outliers, args, jobs);
 }
 
-// FP32 in launches of its own, by another rung, which do nothing where the device takes digits. The
-// rung's workspace lies behind the decision, over the digits.
-constexpr std::size_t kFp32Workspace = aligned(sizeof(Path));
-
-inline Status enqueue_fp32(const Launches& launches, KernelArgs args, Stream stream) {
-  if (!launches.fp32) return {};
-  const Condition decided{static_cast<const std::int32_t*>(args.workspace),
-                          static_cast<std::int32_t>(Path::kFp32)};
-  args.workspace = static_cast<std::byte*>(args.workspace) + kFp32Workspace;
-  return launches.fp32->enqueue_if(args, decided, launches.longest_sum, stream);
-}
-
 // Enqueues the GEMM: one launch per max_exact_k of K.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
                                device::LaunchConfig launch,
@@ -602,69 +591,6 @@ constexpr std::int64_t splits_of_tile(std::int64_t tiles, std::int64_t chunks,
                                   std::max<std::int64_t>(chunks / kLeastSplitChunks, 1));
 }
 
-// The product in FP32 by other rungs, in launches of its own.
-struct Fp32Candidates {
-  // The launches may take this share of the expected time where the device takes digits.
-  static constexpr double kShare = 0.025;
-  // A candidate slower than the fastest by more than this factor is not taken.
-  static constexpr double kSlower = 1.25;
-  // With fewer tiles of 128×128 a candidate must be as accurate as cuBLAS; with more, such a
-  // candidate is preferred.
-  static constexpr std::int64_t kLargeC = 256;
-  static constexpr double kLongerChain = 1.1;
-
-  std::vector<Candidate> all = {};
-  double least_seconds = std::numeric_limits<double>::infinity();
-  std::int64_t longest_sum = 0;  // of cuBLAS
-  bool is_large = false;
-  bool always = false;  // for any expected time, in any workspace
-
-  static Fp32Candidates of(Problem problem, const Device& device) {
-    Fp32Candidates candidates;
-    problem.math = Math::fp32;
-    for (const Stage* stage : kChoices) {
-      for (Candidate& candidate : stage->candidates(problem, device)) {
-        candidates.least_seconds = std::min(candidates.least_seconds, candidate.seconds);
-        if (candidate.choice.enqueue_if) candidates.all.push_back(std::move(candidate));
-      }
-    }
-    candidates.longest_sum = static_cast<std::int64_t>(summed_in_fp32(problem));
-    candidates.is_large = problem.batch * TileScheduler(problem.shape, 128, 128).count >= kLargeC;
-    return candidates;
-  }
-
-  // Whether it adds no more products one after another than cuBLAS.
-  bool has_short_chain(const Choice& choice) const {
-    return static_cast<double>(choice.rounding_chain) <=
-           kLongerChain * static_cast<double>(longest_sum);
-  }
-  bool is_as_accurate(const Choice& choice) const {
-    return choice.limits_sums || has_short_chain(choice);
-  }
-
-  // The fastest, of accurate ones if there are any, in the workspace of digits that take so many
-  // seconds.
-  std::optional<Choice> best(double seconds, std::size_t workspace_bytes) const {
-    const Candidate* taken = nullptr;
-    for (const Candidate& candidate : all) {
-      const Choice& choice = candidate.choice;
-      const bool pays = choice.idle_seconds <= kShare * seconds &&
-                        candidate.seconds <= kSlower * least_seconds &&
-                        (is_large || has_short_chain(choice)) &&
-                        kFp32Workspace + choice.workspace_bytes <= workspace_bytes;
-      if (!pays && !always) continue;
-      // Of inaccurate ones, half the chain is worth 3.5 % of the time.
-      const auto rank = [&](const Candidate& of) {
-        const bool accurate = is_as_accurate(of.choice);
-        const auto chain = static_cast<double>(of.choice.rounding_chain);
-        return std::pair(accurate, -of.seconds * (accurate ? 1.0 : std::pow(chain, 0.05)));
-      };
-      if (taken == nullptr || rank(candidate) > rank(*taken)) taken = &candidate;
-    }
-    return taken == nullptr ? std::nullopt : std::optional(taken->choice);
-  }
-};
-
 // The operand's job of `refine`.
 inline Job refine_job(const Problem& problem, Operand operand, const Planes& planes) {
   return split_job(problem, operand, planes,
@@ -754,10 +680,9 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
       (least == Path::kTen || seconds >= kLeastForTen || path_of_normal(problem) == Path::kTen)) {
     allow_ten(problem, device, workspace_limit, launches);
   }
-  launches.fp32 = fp32.best(seconds, launches.workspace.bytes);
-  if (launches.fp32) {
-    // Shorter than the estimate, which is too long for some problems (cublas_error.hpp).
-    launches.longest_sum = std::max<std::int64_t>(fp32.longest_sum * 3 / 4, 1);
+  if (auto apart = fp32.best(seconds, launches.workspace.bytes)) {
+    launches.fp32 = std::move(apart->choice);
+    launches.longest_sum = longest_sum_of(problem);
     launches.params.fp32.scheduler.count = 0;  // no tiles
     if (fp32.is_large) {
       const float in_fp32 = squared_error_of(static_cast<float>(problem.shape.k));
@@ -893,7 +818,8 @@ inline Choice choice_of(const GemmConfig& config, const Problem& problem, const 
                 if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
                 if (Status s = multiply(launches, args, stream); !s.ok()) return s;
                 if (Status s = enqueue_add_outliers(launches, args, stream); !s.ok()) return s;
-                return enqueue_fp32(launches, args, stream);
+                if (!launches.fp32) return Status{};
+                return enqueue_fp32(*launches.fp32, launches.longest_sum, args, stream);
               },
           .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }};
 }
@@ -944,7 +870,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, has_warpgroups(device))};
   Fp32Candidates fp32;
   if ((kLeast != Path::kFp32 || kApart) && has_warpgroups(device)) {
-    fp32 = Fp32Candidates::of(problem, device);
+    fp32 = Fp32Candidates::of(kChoices, problem, device);
     fp32.always = kApart;
   }
   std::vector<Candidate> all;

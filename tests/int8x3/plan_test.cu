@@ -56,10 +56,10 @@ TEST(Int8Launches, PanelsAreComparedWithCublasOnTheWholeProduct) {
 TEST(Int8Launches, AllowTenProductsTheErrorOfOneSum) {
   const auto expect = [](const Shape& shape, float summed, float in_fp32) {
     const Problem problem = Problem::dense(shape);
-    const GemmParams params =
-        launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
-                    Workspace(problem, gpu(90), false), Fp32Candidates::of(problem, gpu(90)))
-            .params;
+    const GemmParams params = launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
+                                          Workspace(problem, gpu(90), false),
+                                          Fp32Candidates::of(kChoices, problem, gpu(90)))
+                                  .params;
     EXPECT_EQ(params.allowed, squared_error_of(summed));
     EXPECT_EQ(params.allowed_of_ten, squared_error_of(in_fp32));
   };
@@ -71,17 +71,19 @@ TEST(Int8Launches, AllowTenProductsTheErrorOfOneSum) {
 // FP32 in launches of its own, of 1 ms.
 TEST(Int8Launches, PreferFp32ThatIsAsAccurateAsCublas) {
   const auto fp32 = [](const Shape& shape) {
-    return Fp32Candidates::of(Problem::dense(shape), gpu(90)).best(1e-3, kNoWorkspaceLimit);
+    return Fp32Candidates::of(kChoices, Problem::dense(shape), gpu(90))
+        .best(1e-3, kNoWorkspaceLimit);
   };
-  EXPECT_TRUE(fp32({3072, 3072, 8192})->limits_sums);
-  const std::optional<Choice> no_vectors = fp32({3001, 2999, 3003});
-  EXPECT_FALSE(no_vectors->limits_sums);
-  EXPECT_LT(no_vectors->rounding_chain, 1000);
-  EXPECT_FALSE(fp32({1024, 1024, 16384}));  // a small C, whose idle launches would take 1 to 2 %
-  EXPECT_FALSE(fp32({1023, 1025, 1027}));
+  EXPECT_TRUE(fp32({3072, 3072, 8192})->choice.limits_sums);
+  const std::optional<Candidate> no_vectors = fp32({3001, 2999, 3003});
+  EXPECT_FALSE(no_vectors->choice.limits_sums);
+  EXPECT_LT(no_vectors->choice.rounding_chain, 1000);
+  EXPECT_EQ(fp32({1024, 1024, 16384})->choice.configuration, "64x128x32s4split2");
+  EXPECT_FALSE(fp32({1023, 1025, 1027}));  // no vectors: Packed's sums are too long for a small C
   const Problem problem = Problem::dense({3072, 3072, 8192});
   EXPECT_EQ(launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
-                        Workspace(problem, gpu(90), false), Fp32Candidates::of(problem, gpu(90)))
+                        Workspace(problem, gpu(90), false),
+                        Fp32Candidates::of(kChoices, problem, gpu(90)))
                 .longest_sum,
             2048 * 3 / 4);
 }
