@@ -1,24 +1,30 @@
-// Bf16x6: FP32 accuracy from BF16 tensor cores for all operands, without a pass over them.
+// Bf16x6: FP32 accuracy from BF16 tensor cores, without a pass over the operands.
 //
 // New against Fp16x3: BF16 has the exponents of FP32. Three planes hold all 24 bits of a float
-// without scales, so that nothing must be known of the operands before the product: the GEMM splits
-// tiles as it loads them (gemm_sm90.cuh), and no workspace holds planes. Six products of planes
-// instead of three. What limits it: the tensor cores, and for a C of few rows or columns memory
-// bandwidth. Needs compute capability 9.0, no later one.
+// without scales, so the GEMM splits tiles as it loads them (gemm_sm90.cuh), and no workspace holds
+// planes. Six products of planes instead of three. A sample of the operands tells whether planes
+// are as accurate as FP32 (sample.cuh); if not, kernels of other rungs multiply. What limits it:
+// the tensor cores, for a C of few rows or columns memory bandwidth, for small problems the
+// launches. Needs compute capability 9.0, no later one.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tilegate/choices/bf16x6.hpp>
 #include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/fp32_candidates.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 #include "gemm_sm90.cuh"
+#include "sample.cuh"
 
 namespace tilegate::bf16x6 {
 
@@ -27,22 +33,18 @@ constexpr std::int64_t kLeastKTiles = 4;  // of a split
 
 constexpr std::int64_t kLeastK = 128;  // for smaller K FP32 is more accurate
 
-// K up to which the large products of each slice are a run of their own. Longer runs have larger
-// errors of truncation, but fewer additions.
-constexpr std::int64_t kShortRunsK = 1024;
-
 // A tile of C.
 struct Tile {
   const char* name;
   int columns;  // of the accumulators
   bool is_transposed;
   int block_m, block_n;
-  double k_tile_seconds;  // expected, on an NVIDIA H200
+  double k_tile_seconds, words_k_tile_seconds;  // expected, on an NVIDIA H200: copies of vectors
 };
 constexpr Tile kTiles[] = {
-    {"128x128", 128, false, kRowsOfX, 128, 1.2e-6},
-    {"128x64", 64, false, kRowsOfX, 64, 0.78e-6},
-    {"64x128", 64, true, 64, kRowsOfX, 0.85e-6},
+    {"128x128", 128, false, kRowsOfX, 128, 1.26e-6, 1.86e-6},
+    {"128x64", 64, false, kRowsOfX, 64, 0.76e-6, 1.35e-6},
+    {"64x128", 64, true, 64, kRowsOfX, 0.79e-6, 1.2e-6},
 };
 
 // How the tiles are divided among blocks: the first `whole` are not split, the others into
@@ -60,15 +62,24 @@ inline std::size_t partial_bytes(const Tile& tile, const Partition& partition) {
          static_cast<std::size_t>(tile.block_m * tile.block_n);
 }
 
-// Expected seconds.
-double seconds(const Tile& tile, const Partition& partition, const Device& device) {
-  constexpr double kLaunch = 3e-6, kTileSeconds = 4e-6;  // prologue and epilogue of a tile
+bool copies_vectors(const Problem& problem) {
+  return allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB);
+}
+
+// Expected seconds. Fitted to 317 problems.
+double seconds(const Tile& tile, const Partition& partition, const Problem& problem,
+               const Device& device) {
+  constexpr double kLaunches = 7.5e-6, kTileSeconds = 4.3e-6;  // both ends of a tile
+  constexpr double kWordsOfC = 4e-6;                           // per tile
   const std::int64_t sms = device.multiprocessors;
+  const double k_tile_seconds =
+      copies_vectors(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
+  const double ends = kTileSeconds + (allows_float2_of_c(problem) ? 0.0 : kWordsOfC);
   const auto of = [&](std::int64_t count, std::int64_t k_tiles) {
     return static_cast<double>(ceil_div(count, sms)) *
-           (static_cast<double>(k_tiles) * tile.k_tile_seconds + kTileSeconds);
+           (static_cast<double>(k_tiles) * k_tile_seconds + ends);
   };
-  double time = kLaunch + of(partition.whole, partition.k_tiles);
+  double time = kLaunches + of(partition.whole, partition.k_tiles);
   if (partition.split_tiles() > 0) {
     time += of(partition.split_tiles() * partition.k_splits,
                ceil_div(partition.k_tiles, partition.k_splits)) +
@@ -93,7 +104,7 @@ std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
     for (std::int64_t k_splits = 2; k_splits <= most; ++k_splits) {
       const Partition partition{tiles, k_tiles, whole, k_splits};
       if (fastest.k_splits == 1 ||
-          seconds(tile, partition, device) < seconds(tile, fastest, device)) {
+          seconds(tile, partition, problem, device) < seconds(tile, fastest, problem, device)) {
         fastest = partition;
       }
     }
@@ -110,15 +121,36 @@ std::string name_of(const Tile& tile, const Partition& partition) {
          std::to_string(partition.k_splits);
 }
 
+// K tiles of a sum. About as many sums are added to a total, so that the chain of additions is
+// shortest.
+int sum_k_tiles(const Partition& partition) {
+  const auto k_tiles = static_cast<double>(ceil_div(partition.k_tiles, partition.k_splits));
+  return static_cast<int>(std::ceil(std::sqrt(k_tiles)));
+}
+
+// Whether results are as accurate as cuBLAS's where all products have one sign: with others planes
+// gain more. Squared errors in units of 2^-24 of the result. An addition has 0.17, at its place in
+// a chain of n it is weighted by (i / n)^2, so that n additions count n / 3. Truncation has 0.8.
+// The model of cuBLAS is 10 % below its measured errors.
+bool is_as_accurate(const Partition& partition, const Problem& problem) {
+  constexpr double kTruncation = 0.8, kAddition = 0.17 / 3, kAboveModel = 1.1;
+  const auto splits = static_cast<double>(partition.k_splits), sum = double(sum_k_tiles(partition));
+  const double sums = static_cast<double>(partition.k_tiles) / splits / sum;
+  const double ours = kTruncation + kAddition * (sum / sums / splits + sums / splits + splits);
+  const double of_cublas = double{kCublasError} * 0x1p24;
+  return ours <= kAboveModel * of_cublas * of_cublas * products_of_one_sign_in_fp32(problem);
+}
+
 // In units of 2^-24 relative to (|A||B|)ij. A wgmma truncates the accumulator and up to 16 products
-// at 2^-25 of the largest, and the sum at 2^-23. A run has one wgmma of large products, or two; all
-// those of small products, which are 2^-7 of the large ones, count 1. The products that are left
-// out, and the planes, count 2. Then come the sums of the runs, and of the splits, alpha and beta.
-std::int64_t rounding_chain(std::int64_t k, std::int64_t k_splits) {
-  const std::int64_t wgmma = 2 + (std::min<std::int64_t>(k, kSliceK) + 2) / 2;
-  const std::int64_t slices = ceil_div(k, kSliceK), k_tiles = ceil_div(k, kBlockK);
-  const std::int64_t runs = k <= kShortRunsK ? wgmma + slices + k_tiles : 2 * wgmma + k_tiles;
-  return runs + 1 + 2 + k_splits - 1 + 2;
+// at 2^-25 of the largest, and the sum at 2^-23. A run has one wgmma of large products; all those
+// of small products, which are 2^-7 of the large ones, count 1. The products that are left out, and
+// the planes, count 2. Then come the additions of runs to a sum, of sums to a total, and of splits,
+// alpha and beta.
+std::int64_t rounding_chain(const Partition& partition) {
+  constexpr std::int64_t kWgmma = kSlices * (2 + (kSliceK + 2) / 2);
+  const std::int64_t sum = sum_k_tiles(partition);
+  const std::int64_t sums = ceil_div(ceil_div(partition.k_tiles, partition.k_splits), sum);
+  return kWgmma + 1 + 2 + sum + sums + partition.k_splits - 1 + 2;
 }
 
 // Calls f with a Config.
@@ -143,9 +175,9 @@ GemmParams gemm_params(const Tile& tile, const Partition& partition, const Probl
                       .vectors = allows_vectors(problem, Operand::kC)},
           .work = static_cast<unsigned>(partition.work()),
           .is_transposed = tile.is_transposed,
-          .vectors = allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB),
+          .vectors = copies_vectors(problem),
           .float2_c = allows_float2_of_c(problem),
-          .short_runs = problem.shape.k <= kShortRunsK,
+          .sum_k_tiles = sum_k_tiles(partition),
           .fp32 = fp32_args(problem)};
 }
 
@@ -161,50 +193,108 @@ std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& pa
   };
   const GemmParams params = gemm_params(tile, partition, problem);
   const bool float2_c = params.float2_c && !tile.is_transposed;
-  return {{.name = std::string(tile.name) + " a " + layout(Operand::kA) + ", b " +
-                   layout(Operand::kB) + (params.vectors ? ", vectors" : ", words") +
-                   (float2_c ? " to float2" : " to words"),
-           .parameters = {parameter::rows(tile.block_m), parameter::columns(tile.block_n),
-                          parameter::depth(kBlockK),
-                          parameter::count("work tiles of a block", of_block),
-                          parameter::ring("k tiles of a block", of_block * k_tiles, stages),
-                          parameter::count("splits", partition.k_splits)}}};
+  std::vector<PlannedKernel> kernels = {
+      {.name = std::string(tile.name) + " a " + layout(Operand::kA) + ", b " + layout(Operand::kB) +
+               (params.vectors ? ", vectors" : ", words") + (float2_c ? " to float2" : " to words"),
+       .parameters = {parameter::rows(tile.block_m), parameter::columns(tile.block_n),
+                      parameter::depth(kBlockK),
+                      parameter::count("work tiles of a block", of_block),
+                      parameter::ring("k tiles of a block", of_block * k_tiles, stages),
+                      parameter::tiles("k tiles of sums", k_tiles, params.sum_k_tiles),
+                      parameter::count("splits", partition.k_splits)},
+       .decision = kDecidedSix}};
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    const bool is_a = operand == Operand::kA;
+    kernels.push_back(
+        {.name = std::string("sample ") + layout(operand),
+         .parameters = {is_a ? parameter::rows(kSampleRows) : parameter::columns(kSampleRows)}});
+  }
+  return kernels;
 }
 
+// Offsets in the workspace, in bytes. The decision comes first.
+struct Workspace {
+  std::size_t depths = kFp32Workspace, partials = 0, bytes = 0;
+
+  Workspace(const SampleJobs& sample, std::size_t partial_bytes, std::size_t fp32_bytes)
+      : partials(depths + aligned(sizeof(std::uint32_t) * (std::size_t{sample.operand[0].groups} +
+                                                           sample.operand[1].groups))),
+        bytes(std::max(partials + partial_bytes, kFp32Workspace + fp32_bytes)) {}
+};
+
+Status enqueue_sample(SampleJobs jobs, const KernelArgs& args, std::uint32_t* depths,
+                      Stream stream) {
+  jobs.pointers[0] = {args.a, args.lda, args.stride_a};
+  jobs.pointers[1] = {args.b, args.ldb, args.stride_b};
+  jobs.depths = depths;
+  return device::launch({.kernel = "sample",
+                         .blocks = std::int64_t{jobs.operand[0].groups} + jobs.operand[1].groups,
+                         .threads_x = kSampleThreads,
+                         .shared_bytes = sizeof(SampleStorage),
+                         .overlaps_previous = true},
+                        stream, sample, jobs);
+}
+
+// `fp32`: the kernels for operands that planes do not serve.
 Candidate candidate(const Tile& tile, const Partition& partition, const Problem& problem,
-                    const Device& device) {
-  const GemmParams params = gemm_params(tile, partition, problem);
+                    const Device& device, const Candidate& fp32, bool fp32_is_as_accurate) {
+  SampleJobs sampling;
+  sampling.operand[0] = sampled(problem, Operand::kA);
+  sampling.operand[1] = sampled(problem, Operand::kB);
+  const Workspace where(sampling, partial_bytes(tile, partition), fp32.choice.workspace_bytes);
+  GemmParams params = gemm_params(tile, partition, problem);
+  params.groups_a = sampling.operand[0].groups;
+  params.groups_b = sampling.operand[1].groups;
   const bool a = is_along_k(problem, Operand::kA), b = is_along_k(problem, Operand::kB);
   const bool x = tile.is_transposed ? b : a, y = tile.is_transposed ? a : b;
   const std::int64_t blocks = std::min<std::int64_t>(partition.work(), device.multiprocessors);
-  const auto enqueue = [=](const KernelArgs& args, Stream stream) {
+  const auto enqueue = [=, apart = fp32.choice, longest_sum = longest_sum_of(problem)](
+                           const KernelArgs& args, Stream stream) {
+    auto* base = static_cast<std::byte*>(args.workspace);
+    auto* depths = reinterpret_cast<std::uint32_t*>(base + where.depths);
+    if (Status s = enqueue_sample(sampling, args, depths, stream); !s.ok()) return s;
+    GemmParams placed = params;
+    placed.depths = depths;
+    placed.decision = reinterpret_cast<std::int32_t*>(base);
+    KernelArgs planes = args;
+    planes.workspace = base + where.partials;
     Status status = with_config(tile.columns, x, y, [&]<typename Config>(Config) {
       return device::launch({.kernel = "multiply planes",
                              .blocks = blocks,
                              .threads_x = kNumThreads,
                              .shared_bytes = sizeof(GemmStorage<Config>),
                              .overlaps_previous = true},
-                            stream, multiply<Config>, args, params);
+                            stream, multiply<Config>, planes, placed);
     });
-    if (!status.ok() || partition.split_tiles() == 0) return status;
-    return split_sums::enqueue(args, params.split_k, partition.split_tiles(), true, stream,
-                               AfterPrevious{});
+    if (status.ok() && partition.split_tiles() > 0) {
+      status = split_sums::enqueue(planes, params.split_k, partition.split_tiles(), true, stream,
+                                   Condition{placed.decision, kDecidedSix});
+    }
+    return status.ok() ? enqueue_fp32(apart, longest_sum, args, stream) : status;
   };
-  return {{.configuration = name_of(tile, partition),
-           .rounding_chain = std::max(rounding_chain(problem.shape.k, partition.k_splits),
-                                      fp32_rounding_chain(problem) + partition.k_splits),
-           .workspace_bytes = partial_bytes(tile, partition),
-           .enqueue = enqueue,
-           .kernels = [=] { return planned_kernels(tile, partition, problem, device); }},
-          seconds(tile, partition, device)};
+  return {.choice = {.configuration = name_of(tile, partition),
+                     .rounding_chain = std::max({rounding_chain(partition),
+                                                 fp32_rounding_chain(problem) + partition.k_splits,
+                                                 fp32.choice.rounding_chain}),
+                     .workspace_bytes = where.bytes,
+                     .decides_on_device = true,
+                     .enqueue = enqueue,
+                     .kernels = [=] { return planned_kernels(tile, partition, problem, device); }},
+          .seconds = seconds(tile, partition, problem, device) + fp32.choice.idle_seconds,
+          .is_as_accurate = fp32_is_as_accurate && is_as_accurate(partition, problem),
+          .fp32_seconds = fp32.seconds};
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
-  constexpr double kNoSplitKernel = 0.0;
-  if (Status s = check_split_size(problem, kFp32Tile, kNoSplitKernel); !s.ok()) {
+  constexpr double kSampleBlocks = static_cast<double>(kChunkRows) / kSampleRows;  // at most
+  if (Status s = check_split_size(problem, kFp32Tile, kSampleBlocks); !s.ok()) {
     return {{.choice = {.status = std::move(s)}}};
   }
   if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
+  Fp32Candidates of_others = Fp32Candidates::of(kChoices, problem, device);
+  of_others.always = true;
+  const auto fp32 = of_others.best(0.0, 0);
+  if (!fp32) return {plain_candidate(problem)};
   std::vector<Candidate> all;
   for (const Tile& tile : kTiles) {
     const double tiles = static_cast<double>(problem.batch) *
@@ -212,13 +302,20 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
                          static_cast<double>(ceil_div(problem.shape.n, tile.block_n));
     if (tiles > static_cast<double>(kMaxBlocks)) continue;  // 128x128 has fewer
     for (const Partition& partition : partitions_of(tile, problem, device)) {
-      all.push_back(candidate(tile, partition, problem, device));
+      all.push_back(candidate(tile, partition, problem, device, *fp32,
+                              of_others.is_as_accurate(fp32->choice)));
     }
+  }
+  if (std::ranges::any_of(all, &Candidate::is_as_accurate)) {
+    std::erase_if(all, [](const Candidate& of) { return !of.is_as_accurate; });
   }
   return all;
 }
 
 Status setup() {
+  for (const Stage* stage : kChoices) {
+    if (Status s = stage->prepare(); !s.ok()) return s;
+  }
   for (const int columns : {64, 128}) {
     for (const int along : {0, 1, 2, 3}) {
       Status status =

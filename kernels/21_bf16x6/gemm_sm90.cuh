@@ -3,13 +3,14 @@
 //
 // Two producer warpgroups copy tiles of both operands to shared memory and split one of them, y,
 // into three BF16 planes. Two consumer warpgroups split the other, x, in registers, 64 rows each,
-// and run wgmma. They add short runs of products to FP32 sums, because tensor cores truncate.
-// Blocks are persistent, so that the producer loads the next tile during the epilogue.
+// and run wgmma. They add short runs of products to FP32 sums, and sums to totals, because tensor
+// cores truncate. Blocks are persistent, so that the producer loads the next tile during the
+// epilogue.
 //
 // x is op(A) and y op(B); or, transposed, x is op(B) and y op(A): that is for C of few rows.
 //
 // In order: configuration, shared memory, producer, fragments, main loop, range check, epilogue,
-// kernel.
+// decision, kernel.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/fp32_candidates.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/device/async.cuh>
@@ -24,6 +26,7 @@
 #include <tilegate/stage.hpp>
 
 #include "bf16.cuh"
+#include "sample.cuh"
 
 namespace tilegate::bf16x6 {
 
@@ -31,6 +34,7 @@ constexpr int kBlockK = 32;
 constexpr int kSliceK = 16;  // k of one wgmma
 constexpr int kSlices = kBlockK / kSliceK;
 constexpr int kRowsOfX = 128;
+constexpr std::int32_t kDecidedSix = 6;  // products; else kDecidedFp32
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kProducers + kConsumers;  // the producers come first
@@ -48,6 +52,8 @@ struct Config {
   static constexpr int kStages = 3;                       // tiles whose y is split
   static constexpr int kStagesOfX = kAhead + kStages;
   static constexpr int kSums = kColumns / 2;  // per consumer thread
+  // Of a sum and its total, so many pairs have no registers for the total.
+  static constexpr int kTotalsInMemory = kColumns == 128 ? 32 : 0;
   static_assert(kColumns <= kFp32Tile);
 
   // A plane of y. Along k: (slice, row, 16 k), 32-byte swizzle. Along the rows: (64 rows, k, row),
@@ -92,7 +98,12 @@ struct GemmStorage {
   float x[Config::kStagesOfX][kRowsOfX * kBlockK];
   // Tiles of y before the split. A producer thread reads only what it has copied itself.
   float y[Config::kAhead][Config::kColumns * kBlockK];
-  Fp32Storage fp32;
+  union {
+    // Totals that have no registers, per consumer thread. A tile in FP32 follows a vote of all
+    // consumers, and ends with a barrier of theirs.
+    float4 totals[Config::kTotalsInMemory > 0 ? Config::kTotalsInMemory / 4 : 1][kConsumers];
+    Fp32Storage fp32;
+  };
   device::Barrier full[Config::kStages], empty[Config::kStages];
   // Of a work tile. Producers are at most kStages k tiles ahead of consumers.
   static constexpr int kWorkTiles = Config::kStages + 1;
@@ -100,6 +111,7 @@ struct GemmStorage {
   std::uint32_t range_of_x[kConsumers];
   // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
   unsigned votes[2][kConsumers / 32];
+  std::uint32_t depths[2][kNumThreads / 32];  // the largest of each warp, of A and of B
 };
 
 // Kernel parameters beside KernelArgs.
@@ -109,7 +121,10 @@ struct GemmParams {
   bool is_transposed = false;
   bool vectors = false;  // A and B allow 128-bit copies
   bool float2_c = false;
-  bool short_runs = false;
+  int sum_k_tiles = 0;                    // k tiles of a sum that is added to a total
+  const std::uint32_t* depths = nullptr;  // of groups of rows of A, then of B
+  unsigned groups_a = 0, groups_b = 0;
+  std::int32_t* decision = nullptr;
   Fp32Args fp32;
 };
 
@@ -307,66 +322,31 @@ __device__ void load_fragments(const GemmStorage<Config>& smem, int stage, int c
 template <typename Config>
 class Consumer {
   static constexpr int kSums = Config::kSums;
+  // Totals beyond these are in shared memory.
+  static constexpr int kTotalsInRegisters = kSums - Config::kTotalsInMemory;
   using Storage = GemmStorage<Config>;
   using Sums = float[kSums];
+  using Totals = float[kTotalsInRegisters];
 
  public:
   __device__ explicit Consumer(Storage& smem)
       : smem_(smem), consumer_(static_cast<int>(threadIdx.x) - kProducers) {}
 
-  // sums += the products of a work tile. kShort: the large products of each slice are a run of
-  // their own; else those of a k tile.
-  template <bool kShort>
-  __device__ void multiply(int k_tiles, Range& range, Sums& sums) {
-    float acc[kSums]{};
-#pragma unroll 1
-    for (; k_tiles > 0; --k_tiles) {
-      pipeline_.consumer_wait(smem_.full);
-      Fragments x;
-      load_fragments(smem_, stage_of_x_, consumer_, range, x);
-      const std::byte* y = smem_.planes[pipeline_.stage];
-      const auto mma = [&](int slice, int plane_x, int plane_y, bool adds) {
-        constexpr auto kMajor = Config::kYAlongK ? device::Major::kK : device::Major::kMN;
-        device::warpgroup_mma_bf16<Config::kColumns, kMajor>(
-            acc, x[slice][plane_x],
-            Config::descriptor(y + plane_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
-            adds);
-      };
-      // idea:begin Bf16x6
-      device::warpgroup_arrive();
+  // sums ← the products of a work tile, in two levels: sums of `sum_k_tiles` k tiles are added to
+  // totals.
+  __device__ void multiply(int k_tiles, int sum_k_tiles, Range& range, Sums& sums) {
+    Totals totals{};
+    bool has_totals = false;
+    for (;;) {
 #pragma unroll
-      for (int slice = 0; slice < kSlices; ++slice) {
-        mma(slice, 0, 2, slice > 0);
-        mma(slice, 1, 1, true);
-        mma(slice, 2, 0, true);
-        mma(slice, 0, 1, true);
-        mma(slice, 1, 0, true);
-      }
-      // idea:end
-      device::warpgroup_commit();
-      if constexpr (kShort) {
-        add_run(acc, sums);
-#pragma unroll
-        for (int slice = 0; slice < kSlices; ++slice) {
-          device::warpgroup_arrive();
-          mma(slice, 0, 0, false);
-          device::warpgroup_commit();
-          add_run(acc, sums);
-        }
-      } else {
-#pragma unroll
-        for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
-        device::warpgroup_commit();
-        add_run(acc, sums);
-      }
-      for (auto& slice : x) {
-        for (auto& of_plane : slice) device::warpgroup_results(of_plane);
-      }
-      __syncwarp();  // all lanes have read x before one releases it
-      if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
-      pipeline_.advance();
-      if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
+      for (int i = 0; i < kSums; ++i) sums[i] = 0.0F;
+      add_products(k_tiles < sum_k_tiles ? k_tiles : sum_k_tiles, range, sums);
+      k_tiles -= sum_k_tiles;
+      if (k_tiles <= 0) break;
+      add_to_totals(has_totals, sums, totals);
+      has_totals = true;
     }
+    if (has_totals) add_totals(totals, sums);
   }
 
   // Whether the sums of the work tile need FP32: one is NaN or Inf, or so small that products may
@@ -411,12 +391,76 @@ class Consumer {
     return all;
   }
 
-  // Waits for the products of a run and adds them to the sums.
-  __device__ void add_run(Sums& acc, Sums& sums) {
-    device::warpgroup_wait<0>();
-    device::warpgroup_results(acc);
+  // sums += the products of the next k tiles. Those of a k tile are a run, small products first.
+  __device__ void add_products(int k_tiles, Range& range, Sums& sums) {
+    float acc[kSums]{};
+#pragma unroll 1
+    for (; k_tiles > 0; --k_tiles) {
+      pipeline_.consumer_wait(smem_.full);
+      Fragments x;
+      load_fragments(smem_, stage_of_x_, consumer_, range, x);
+      const std::byte* y = smem_.planes[pipeline_.stage];
+      const auto mma = [&](int slice, int plane_x, int plane_y, bool adds) {
+        constexpr auto kMajor = Config::kYAlongK ? device::Major::kK : device::Major::kMN;
+        device::warpgroup_mma_bf16<Config::kColumns, kMajor>(
+            acc, x[slice][plane_x],
+            Config::descriptor(y + plane_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
+            adds);
+      };
+      device::warpgroup_arrive();
+      // idea:begin Bf16x6
 #pragma unroll
-    for (int i = 0; i < kSums; ++i) sums[i] += acc[i];
+      for (int slice = 0; slice < kSlices; ++slice) {
+        mma(slice, 0, 2, slice > 0);
+        mma(slice, 1, 1, true);
+        mma(slice, 2, 0, true);
+        mma(slice, 0, 1, true);
+        mma(slice, 1, 0, true);
+      }
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
+      // idea:end
+      device::warpgroup_commit();
+      device::warpgroup_wait<0>();
+      device::warpgroup_results(acc);
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) sums[i] += acc[i];
+      for (auto& slice : x) {
+        for (auto& of_plane : slice) device::warpgroup_results(of_plane);
+      }
+      __syncwarp();  // all lanes have read x before one releases it
+      if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
+      pipeline_.advance();
+      if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
+    }
+  }
+
+  // The total of sums[kTotalsInRegisters + i] and of the next three.
+  __device__ float4& total_in_memory(int i) { return smem_.totals[i / 4][consumer_]; }
+
+  // totals += sums; totals = sums where there are none.
+  __device__ void add_to_totals(bool has_totals, const Sums& sums, Totals& totals) {
+#pragma unroll
+    for (int i = 0; i < kTotalsInRegisters; ++i) totals[i] += sums[i];
+#pragma unroll
+    for (int i = 0; i < Config::kTotalsInMemory; i += 4) {
+      float4& total = total_in_memory(i);
+      const float4 old = has_totals ? total : float4{};
+      const float* v = &sums[kTotalsInRegisters + i];
+      total = make_float4(old.x + v[0], old.y + v[1], old.z + v[2], old.w + v[3]);
+    }
+  }
+
+  // sums += totals.
+  __device__ void add_totals(const Totals& totals, Sums& sums) {
+#pragma unroll
+    for (int i = 0; i < kTotalsInRegisters; ++i) sums[i] += totals[i];
+#pragma unroll
+    for (int i = 0; i < Config::kTotalsInMemory; i += 4) {
+      const float4 total = total_in_memory(i);
+      float* v = &sums[kTotalsInRegisters + i];
+      v[0] += total.x, v[1] += total.y, v[2] += total.z, v[3] += total.w;
+    }
   }
 
   Storage& smem_;
@@ -504,13 +548,9 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
   for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-    float sums[Config::kSums]{};
+    float sums[Config::kSums];
     Range range;
-    if (params.short_runs) {
-      consumer.template multiply<true>(work.k_tiles, range, sums);
-    } else {
-      consumer.template multiply<false>(work.k_tiles, range, sums);
-    }
+    consumer.multiply(work.k_tiles, params.sum_k_tiles, range, sums);
     const KernelArgs out = output_of(args, params.split_k, work);
     const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
     const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
@@ -523,6 +563,33 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
   }
 }
 
+// Whether planes are accurate enough, from the depths of all groups. Every block decides the same;
+// one stores the decision.
+template <typename Config>
+__device__ bool decide(const GemmParams& params, GemmStorage<Config>& smem) {
+  const unsigned thread = threadIdx.x;
+  std::uint32_t a = 0, b = 0;
+  for (unsigned i = thread; i < params.groups_a; i += kNumThreads) a = larger(a, params.depths[i]);
+  for (unsigned i = thread; i < params.groups_b; i += kNumThreads) {
+    b = larger(b, params.depths[params.groups_a + i]);
+  }
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    a = larger(a, __shfl_xor_sync(~0U, a, lanes));
+    b = larger(b, __shfl_xor_sync(~0U, b, lanes));
+  }
+  if (thread % 32 == 0) {
+    smem.depths[0][thread / 32] = a;
+    smem.depths[1][thread / 32] = b;
+  }
+  __syncthreads();  // all warps have stored theirs; the mbarriers are initialised
+  for (const std::uint32_t of_warp : smem.depths[0]) a = larger(a, of_warp);
+  for (const std::uint32_t of_warp : smem.depths[1]) b = larger(b, of_warp);
+  const bool allows = allows_planes(a, b);
+  if (blockIdx.x == 0 && thread == 0) *params.decision = allows ? kDecidedSix : kDecidedFp32;
+  return allows;
+}
+
 template <typename Config>
 __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
   auto& smem = device::shared_storage<GemmStorage<Config>>();
@@ -533,9 +600,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     }
     device::barrier_init_fence();
   }
-  __syncthreads();  // the mbarriers are initialised
   device::wait_for_previous_kernel();
   device::launch_dependents();
+  if (!decide(params, smem)) return;
   if (threadIdx.x < kProducers) {
     device::reg_dealloc<kProducerRegisters>();
     Producer<Config> producer(smem);

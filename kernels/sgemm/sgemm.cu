@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <span>
 #include <string>
@@ -58,6 +59,16 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
+// Drops candidates whose kernels for FP32 are slower than others, should the device need them.
+void drop_slow_in_fp32(std::vector<Candidate>& all) {
+  constexpr double kSlower = 1.03;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : all) {
+    if (!candidate.choice.decides_on_device) least = std::min(least, candidate.seconds);
+  }
+  std::erase_if(all, [&](const Candidate& of) { return of.fp32_seconds > kSlower * least; });
+}
+
 // Candidates of all stages, named like "StreamK:128x256x8": configuration 128x256x8 of StreamK.
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   std::vector<Candidate> all;
@@ -78,11 +89,13 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
         continue;
       }
       if (stage->math == Math::fp32_split && !choice.decides_on_device) continue;  // in FP32 anyway
+      if (!candidate.is_as_accurate) continue;
       choice.configuration = std::string(stage->name) + ":" + choice.configuration;
       all.push_back(std::move(candidate));
     }
   }
   // idea:end
+  drop_slow_in_fp32(all);
   if (all.empty()) {
     all.push_back(
         {.choice = {.status = Status::unsupported("no kernel supports this problem" + reasons)}});

@@ -95,10 +95,11 @@ TEST(WorkspaceLimit, LeavesAPlanForEveryProblem) {
   }
 }
 
-TEST(WorkspaceLimit, IsPlannedAsFp32WhereNoPanelFits) {
+TEST(WorkspaceLimit, IsPlannedWithoutDigitsWhereNoPanelFits) {
   const Problem problem = split(Problem::dense({4096, 4096, 4096}));
-  const Plan plan = plan_within(100'000, problem),
-             fp32 = plan_within(100'000, Problem::dense({4096, 4096, 4096}));
+  EXPECT_TRUE(plan_within(100'000, problem).configuration().starts_with("Bf16x6:"));
+  const Plan plan = plan_within(1000, problem),
+             fp32 = plan_within(1000, Problem::dense({4096, 4096, 4096}));
   EXPECT_EQ(plan.configuration(), fp32.configuration());
   EXPECT_FALSE(plan.decides_on_device());
 }

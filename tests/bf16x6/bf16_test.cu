@@ -1,4 +1,4 @@
-// Planes and ranges, computed on the host.
+// Planes, ranges and samples, computed on the host.
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "21_bf16x6/bf16.cuh"
+#include "21_bf16x6/sample.cuh"
 
 namespace tilegate::bf16x6 {
 namespace {
@@ -73,6 +74,18 @@ TEST(Bf16Range, KnowsTheLargestAndTheSmallestButZero) {
   EXPECT_TRUE(Range::may_lose(range_of(below, 1.0F).word()));
   EXPECT_TRUE(Range::may_lose(range_of(1.0F, -below).word()));
   EXPECT_TRUE(Range::may_lose(range_of(0.0F, 0x1p-149F).word()));  // its planes are 0
+}
+
+// A large C: some groups of rows are not sampled.
+TEST(Bf16Sample, HasAtMost512GroupsOfAnOperand) {
+  const auto groups = [](std::int64_t rows, std::int64_t batch) {
+    return sampled(Problem::dense({rows, 8, 200}, Op::kN, Op::kN, batch), Operand::kA);
+  };
+  EXPECT_EQ(groups(70, 1).groups, 3U);
+  EXPECT_EQ(groups(512 * 32, 1).groups, 512U);
+  EXPECT_EQ(groups(512 * 32 + 1, 1).groups, 257U);
+  EXPECT_EQ(groups(512 * 32 + 1, 1).step, 2);
+  EXPECT_EQ(groups(70, 1000).groups, 500U);
 }
 
 }  // namespace

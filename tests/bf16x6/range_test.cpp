@@ -1,4 +1,5 @@
-// The whole rung, with elements near the ends of the range.
+// The whole rung, with elements near the ends of the range: in the sample, so that all of C is
+// multiplied in FP32, or not, so that their work tile is.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kK = 160;
+constexpr std::size_t kInSample = 3, kNotInSample = 12;  // k
 
 class Bf16Gemm : public SplitTest<stage> {
  protected:
@@ -53,21 +55,28 @@ TEST_F(Bf16Gemm, SmallElementsAreAsAccurateAsOthers) {
 
 TEST_F(Bf16Gemm, LargeElementsAreAsAccurateAsOthers) {
   EXPECT_LT(error_of_row_1(scaled(0x1p127F, 0x1p-20F)), 0x1p-20);
-  Operation operation = scaled(0x1p-10F, 1.0F);
-  operation.a[kK + 7] = std::numeric_limits<float>::max();  // rounds to Inf in BF16
-  operation.b[7] = operation.b[kK + 7] = operation.b[2 * kK + 7] = 0x1p-126F;
-  EXPECT_LT(error_of_row_1(operation), 0x1p-20);
+  for (const std::size_t k : {kInSample, kNotInSample}) {
+    Operation operation = scaled(0x1p-10F, 1.0F);
+    operation.a[kK + k] = std::numeric_limits<float>::max();  // rounds to Inf in BF16
+    operation.b[k] = operation.b[kK + k] = operation.b[2 * kK + k] = 0x1p-126F;
+    EXPECT_LT(error_of_row_1(operation), 0x1p-20) << k;
+  }
 }
 
 TEST_F(Bf16Gemm, InfinityStaysInfinity) {
-  Operation operation = scaled(1.0F, 1.0F);
-  operation.a[kK + 3] = kInf;
-  for (std::size_t col = 0; col < 3; ++col) operation.b[col * kK + 3] = 1.0F;
-  const std::vector<float> c = run(stage, operation).c;
-  for (std::size_t i = 0; i < c.size(); ++i) {
-    EXPECT_EQ(c[i] == kInf, i / 3 == 1) << i;
-    EXPECT_FALSE(std::isnan(c[i])) << i;
-  }
+  const auto expect_in_row_1 = [](std::size_t k, int decision) {
+    Operation operation = scaled(1.0F, 1.0F);
+    operation.a[kK + k] = kInf;
+    for (std::size_t col = 0; col < 3; ++col) operation.b[col * kK + k] = 1.0F;
+    const Result result = run(stage, operation);
+    EXPECT_EQ(result.decision, decision);
+    for (std::size_t i = 0; i < result.c.size(); ++i) {
+      EXPECT_EQ(result.c[i] == kInf, i / 3 == 1) << i;
+      EXPECT_FALSE(std::isnan(result.c[i])) << i;
+    }
+  };
+  expect_in_row_1(kInSample, 32);
+  expect_in_row_1(kNotInSample, 6);
 }
 
 }  // namespace

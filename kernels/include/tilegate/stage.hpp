@@ -125,6 +125,11 @@ struct Candidate {
   double seconds = 0.0;
   Parts parts = {};
   bool is_tuned = false;  // measured to be the fastest for the problem class: precedes all others
+  // Of stages that split operands. Sgemm takes only candidates that are as accurate as cuBLAS for
+  // all data that the device takes planes for, and compares `fp32_seconds`, the expected time of
+  // the kernels for other data, with those of FP32; 0: it is not compared.
+  bool is_as_accurate = true;
+  double fp32_seconds = 0.0;
 };
 
 // A problem planned for one device. Can be launched any number of times, from any thread.

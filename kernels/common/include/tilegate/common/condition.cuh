@@ -19,13 +19,6 @@ __device__ inline bool holds(const Condition& condition) {
   return *condition.word == condition.value;
 }
 
-// For a kernel that always runs, launched with `overlaps_previous`.
-struct AfterPrevious {};
-__device__ inline bool holds(AfterPrevious /*unused*/) {
-  device::wait_for_previous_kernel();
-  return true;
-}
-
 // Seconds of such a kernel where the condition does not hold, on an NVIDIA H200.
 constexpr double idle_seconds(std::int64_t blocks) {
   return 1.9e-6 + 0.5e-9 * static_cast<double>(blocks);
