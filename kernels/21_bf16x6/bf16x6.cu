@@ -258,19 +258,24 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
     placed.decision = reinterpret_cast<std::int32_t*>(base);
     KernelArgs planes = args;
     planes.workspace = base + where.partials;
-    Status status = with_config(tile.columns, x, y, [&]<typename Config>(Config) {
+    const auto multiply_planes = [&]<typename Config>(Config) {
       return device::launch({.kernel = "multiply planes",
                              .blocks = blocks,
                              .threads_x = kNumThreads,
                              .shared_bytes = sizeof(GemmStorage<Config>),
                              .overlaps_previous = true},
                             stream, multiply<Config>, planes, placed);
-    });
-    if (status.ok() && partition.split_tiles() > 0) {
-      status = split_sums::enqueue(planes, params.split_k, partition.split_tiles(), true, stream,
-                                   Condition{placed.decision, kDecidedSix});
+    };
+    if (Status s = with_config(tile.columns, x, y, multiply_planes); !s.ok()) return s;
+    if (partition.split_tiles() > 0) {
+      const Condition decided{placed.decision, kDecidedSix};
+      if (Status s = split_sums::enqueue(planes, params.split_k, partition.split_tiles(), true,
+                                         stream, decided);
+          !s.ok()) {
+        return s;
+      }
     }
-    return status.ok() ? enqueue_fp32(apart, longest_sum, args, stream) : status;
+    return enqueue_fp32(apart, longest_sum, args, stream);
   };
   return {.choice = {.configuration = name_of(tile, partition),
                      .rounding_chain = std::max({rounding_chain(partition),
