@@ -214,19 +214,20 @@ std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& pa
 
 // Offsets in the workspace, in bytes. The decision comes first.
 struct Workspace {
-  std::size_t depths = kFp32Workspace, partials = 0, bytes = 0;
+  std::size_t distances = kFp32Workspace, partials = 0, bytes = 0;
 
   Workspace(const SampleJobs& sample, std::size_t partial_bytes, std::size_t fp32_bytes)
-      : partials(depths + aligned(sizeof(std::uint32_t) * (std::size_t{sample.operand[0].groups} +
-                                                           sample.operand[1].groups))),
+      : partials(distances +
+                 aligned(sizeof(std::uint32_t) *
+                         (std::size_t{sample.operand[0].groups} + sample.operand[1].groups))),
         bytes(std::max(partials + partial_bytes, kFp32Workspace + fp32_bytes)) {}
 };
 
-Status enqueue_sample(SampleJobs jobs, const KernelArgs& args, std::uint32_t* depths,
+Status enqueue_sample(SampleJobs jobs, const KernelArgs& args, std::uint32_t* distances,
                       Stream stream) {
   jobs.pointers[0] = {args.a, args.lda, args.stride_a};
   jobs.pointers[1] = {args.b, args.ldb, args.stride_b};
-  jobs.depths = depths;
+  jobs.distances = distances;
   return device::launch({.kernel = "sample",
                          .blocks = std::int64_t{jobs.operand[0].groups} + jobs.operand[1].groups,
                          .threads_x = kSampleThreads,
@@ -251,10 +252,10 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
   const auto enqueue = [=, apart = fp32.choice, longest_sum = longest_sum_of(problem)](
                            const KernelArgs& args, Stream stream) {
     auto* base = static_cast<std::byte*>(args.workspace);
-    auto* depths = reinterpret_cast<std::uint32_t*>(base + where.depths);
-    if (Status s = enqueue_sample(sampling, args, depths, stream); !s.ok()) return s;
+    auto* distances = reinterpret_cast<std::uint32_t*>(base + where.distances);
+    if (Status s = enqueue_sample(sampling, args, distances, stream); !s.ok()) return s;
     GemmParams placed = params;
-    placed.depths = depths;
+    placed.distances = distances;
     placed.decision = reinterpret_cast<std::int32_t*>(base);
     KernelArgs planes = args;
     planes.workspace = base + where.partials;

@@ -111,7 +111,7 @@ struct GemmStorage {
   std::uint32_t range_of_x[kConsumers];
   // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
   unsigned votes[2][kConsumers / 32];
-  std::uint32_t depths[2][kNumThreads / 32];  // the largest of each warp, of A and of B
+  std::uint32_t distances[2][kNumThreads / 32];  // the largest of each warp, of A and of B
 };
 
 // Kernel parameters beside KernelArgs.
@@ -121,8 +121,8 @@ struct GemmParams {
   bool is_transposed = false;
   bool vectors = false;  // A and B allow 128-bit copies
   bool float2_c = false;
-  int sum_k_tiles = 0;                    // k tiles of a sum that is added to a total
-  const std::uint32_t* depths = nullptr;  // of groups of rows of A, then of B
+  int sum_k_tiles = 0;                       // k tiles of a sum that is added to a total
+  const std::uint32_t* distances = nullptr;  // of groups of rows of A, then of B
   unsigned groups_a = 0, groups_b = 0;
   std::int32_t* decision = nullptr;
   Fp32Args fp32;
@@ -563,15 +563,16 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
   }
 }
 
-// Whether planes are accurate enough, from the depths of all groups. Every block decides the same;
-// one stores the decision.
+// Whether planes are accurate enough, from the distances of all groups. Every block decides the
+// same; one stores the decision.
 template <typename Config>
 __device__ bool decide(const GemmParams& params, GemmStorage<Config>& smem) {
   const unsigned thread = threadIdx.x;
   std::uint32_t a = 0, b = 0;
-  for (unsigned i = thread; i < params.groups_a; i += kNumThreads) a = larger(a, params.depths[i]);
+  for (unsigned i = thread; i < params.groups_a; i += kNumThreads)
+    a = larger(a, params.distances[i]);
   for (unsigned i = thread; i < params.groups_b; i += kNumThreads) {
-    b = larger(b, params.depths[params.groups_a + i]);
+    b = larger(b, params.distances[params.groups_a + i]);
   }
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) {
@@ -579,12 +580,12 @@ __device__ bool decide(const GemmParams& params, GemmStorage<Config>& smem) {
     b = larger(b, __shfl_xor_sync(~0U, b, lanes));
   }
   if (thread % 32 == 0) {
-    smem.depths[0][thread / 32] = a;
-    smem.depths[1][thread / 32] = b;
+    smem.distances[0][thread / 32] = a;
+    smem.distances[1][thread / 32] = b;
   }
   __syncthreads();  // all warps have stored theirs; the mbarriers are initialised
-  for (const std::uint32_t of_warp : smem.depths[0]) a = larger(a, of_warp);
-  for (const std::uint32_t of_warp : smem.depths[1]) b = larger(b, of_warp);
+  for (const std::uint32_t of_warp : smem.distances[0]) a = larger(a, of_warp);
+  for (const std::uint32_t of_warp : smem.distances[1]) b = larger(b, of_warp);
   const bool allows = allows_planes(a, b);
   if (blockIdx.x == 0 && thread == 0) *params.decision = allows ? kDecidedSix : kDecidedFp32;
   return allows;

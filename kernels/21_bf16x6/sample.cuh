@@ -1,9 +1,9 @@
 // Whether BF16 planes are as accurate as FP32, from a sample of the operands.
 //
 // Tensor cores truncate. That harms a result which few products make up: an FP32 sum rounds it a
-// few times only. So planes are taken only where many products count. The depth of an element is
+// few times only. So planes are taken only where many products count. The distance of an element is
 // log2(largest / |x|), in octaves, where `largest` is the largest element of its row of op(A), or
-// column of op(B). If the mean depths of a row of A and of a column of B are d together, the
+// column of op(B). If the mean distances of a row of A and of a column of B are d together, the
 // geometric mean of their products is 2^-d times the largest possible product.
 //
 // Nor are planes taken where all elements are almost equal: then all truncations have one sign.
@@ -19,11 +19,11 @@
 
 namespace tilegate::bf16x6 {
 
-// Of the mean depths of both operands, of the rows where they are largest, in octaves. A product 24
-// octaves below the largest just changes an FP32 sum. An element deeper than that, or 0, counts as
-// kDeepest.
-constexpr int kMostDepth = 24, kDeepest = 24;
-constexpr float kLeastDepth = 0.0625F;
+// In octaves. kMostDistance is for the mean distances of both operands together, each of the row
+// where it is largest: a product 24 octaves below the largest just changes an FP32 sum. An element
+// that is farther than kFarthest, or 0, counts as kFarthest.
+constexpr int kMostDistance = 24, kFarthest = 24;
+constexpr float kLeastDistance = 0.0625F;
 
 // A block samples a group of rows, at kPieces places of their K, kPieceK elements each.
 constexpr int kSampleRows = 32, kPieces = 8, kPieceK = 8;
@@ -49,21 +49,21 @@ struct SamplePointers {
 struct SampleJobs {
   Sampled operand[2];
   SamplePointers pointers[2];
-  std::uint32_t* depths = nullptr;  // a number per group, those of op(A) first
+  std::uint32_t* distances = nullptr;  // a number per group, those of op(A) first
 };
 
 __device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b) { return a > b ? a : b; }
 
 struct SampleStorage {
   std::uint32_t magnitude[kSampleRows][kSampled + 1];
-  std::uint32_t depths[kSampleThreads / 32];
+  std::uint32_t distances[kSampleThreads / 32];
 };
 
-// Magnitudes are those of BF16, as integers: about 128·log2(|x|). Depths are summed over the sample
-// of a row.
+// Magnitudes are those of BF16, as integers: about 128·log2(|x|). Distances are summed over the
+// sample of a row.
 constexpr std::uint32_t kOctave = 128;
 
-// Stores the largest sum of depths of each group's rows.
+// Stores the largest sum of distances of each group's rows.
 inline __global__ void __launch_bounds__(kSampleThreads) sample(SampleJobs jobs) {
   auto& smem = device::shared_storage<SampleStorage>();
   device::wait_for_previous_kernel();
@@ -106,31 +106,31 @@ inline __global__ void __launch_bounds__(kSampleThreads) sample(SampleJobs jobs)
   for (int lanes = kPieces / 2; lanes > 0; lanes /= 2) {
     largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
   }
-  std::uint32_t depth = 0;
+  std::uint32_t distance = 0;
 #pragma unroll
   for (int i = 0; i < kPieceK; ++i) {
     const std::uint32_t below = largest - of_row[first + i];
-    depth += below < kDeepest * kOctave ? below : kDeepest * kOctave;
+    distance += below < kFarthest * kOctave ? below : kFarthest * kOctave;
   }
 #pragma unroll
   for (int lanes = kPieces / 2; lanes > 0; lanes /= 2) {
-    depth += __shfl_xor_sync(~0U, depth, lanes);
+    distance += __shfl_xor_sync(~0U, distance, lanes);
   }
 #pragma unroll
   for (int lanes = 16; lanes >= kPieces; lanes /= 2) {
-    depth = larger(depth, __shfl_xor_sync(~0U, depth, lanes));
+    distance = larger(distance, __shfl_xor_sync(~0U, distance, lanes));
   }
-  if (lane == 0) smem.depths[piece] = depth;
+  if (lane == 0) smem.distances[piece] = distance;
   __syncthreads();  // all warps have stored theirs
   if (thread != 0) return;
-  for (const std::uint32_t of_warp : smem.depths) depth = larger(depth, of_warp);
-  jobs.depths[blockIdx.x] = depth;
+  for (const std::uint32_t of_warp : smem.distances) distance = larger(distance, of_warp);
+  jobs.distances[blockIdx.x] = distance;
 }
 
-// Whether planes are as accurate as FP32, from the largest sums of depths of both operands.
+// Whether planes are as accurate as FP32, from the largest sums of distances of both operands.
 __host__ __device__ inline bool allows_planes(std::uint32_t a, std::uint32_t b) {
-  const float depth = static_cast<float>(a + b) / (kOctave * kSampled);
-  return depth >= kLeastDepth && depth <= kMostDepth;
+  const float distance = static_cast<float>(a + b) / (kOctave * kSampled);
+  return distance >= kLeastDistance && distance <= kMostDistance;
 }
 
 // Plans.
