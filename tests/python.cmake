@@ -28,6 +28,7 @@ tilegate_add_python_test(commands PATHS tests/ci/commands)
 tilegate_add_python_test(lab PATHS tests/ci/lab --ignore=tests/ci/lab/test_replay.py)
 tilegate_add_python_test(replay PATHS tests/ci/lab/test_replay.py)
 set_tests_properties(checks measure PROPERTIES COST 15)
+set_tests_properties(replay PROPERTIES COST 25)
 
 # The same with tests/repository and `repository`; readme, below, builds.
 set(needs check_jsonschema,codespell_lib,flit_core,ruamel.yaml)

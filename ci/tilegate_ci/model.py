@@ -59,11 +59,7 @@ WANDERS = 0.6  # a drift: steps between processes are below this share of the st
 def delta_of(per_process: Sequence[float]) -> float:
     """max(1 %, 3 x the sample standard deviation of the logs); the values themselves are given."""
     logs = [math.log(value) for value in per_process]
-    if len(logs) < 2:
-        return MIN_DELTA
-    mean = statistics.fmean(logs)  # statistics.stdev adds fractions, which takes ten times as long
-    squares = math.fsum((value - mean) ** 2 for value in logs)
-    return max(MIN_DELTA, 3 * math.sqrt(squares / (len(logs) - 1)))
+    return max(MIN_DELTA, 3 * statistics.stdev(logs)) if len(logs) > 1 else MIN_DELTA
 
 
 def margins(logs: Any) -> tuple[Any, Any]:

@@ -1,7 +1,6 @@
 """Drift: a creep over accepted baselines, each step of it below the margin."""
 
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -121,16 +120,13 @@ def _points(name: str, history: Sequence[RunFile]) -> list[Point]:
 
 def _trend(series: Series) -> Drift:
     """The least-squares line, with a one-sided t test of its fall."""
-    from scipy import special  # scipy.stats takes half a second to import
+    from scipy import stats
 
     points, delta = series.points, series.delta
-    span, freedom = len(points) - 1, len(points) - 2
-    slower_by = [-point.log_ratio for point in points]
-    slope, start = statistics.linear_regression(range(len(points)), slower_by)
-    rest = sum((y - start - slope * x) ** 2 for x, y in enumerate(slower_by))
-    spread = span * len(points) * (len(points) + 1) / 12  # of 0, 1, …, span: squares off the mean
-    slower, error = span * slope, span * math.sqrt(rest / freedom / spread)
-    p = float(special.stdtr(freedom, (delta - slower) / max(error, 1e-9)))
+    span = len(points) - 1
+    line = stats.linregress(range(len(points)), [-point.log_ratio for point in points])
+    slower, error = span * float(line.slope), span * float(line.stderr)
+    p = float(stats.t.sf((slower - delta) / max(error, 1e-9), len(points) - 2))
     first, last = points[0], points[-1]
     kind = "code" if first.software == last.software else "measurement"
     if None not in (first.board, last.board) and first.board != last.board:

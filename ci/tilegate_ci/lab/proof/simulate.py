@@ -205,27 +205,13 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
         measured = np.moveaxis(pairs[open_runs, :count], 1, -1)
         estimates = paired.estimate(measured, delta[open_runs], share)
         used[open_runs] = count
-        before = verdicts[open_runs]
-        judged = before == Verdict.INCONCLUSIVE
-        found = before.copy()
-        found[judged & (estimates.upper < delta[open_runs])] = Verdict.PASS
-        p_values = {Verdict.IMPROVED: estimates.p_faster, Verdict.REGRESSED: estimates.p}
-        for verdict, p in p_values.items():
-            standing = flagged[open_runs] & (before != verdict)
-            alpha = share.block * paired.ALPHA
-            found[_holm(np.where(judged, p, 1.0), standing.sum(axis=1), alpha)] = verdict
-        verdicts[open_runs] = found
+        for row, run in enumerate(open_runs):
+            known = {n: verdicts[run, n] for n in np.flatnonzero(flagged[run]).tolist()}
+            before = {n: each for n, each in known.items() if each is not Verdict.INCONCLUSIVE}
+            found = {n: estimates.at(row, n) for n in known if n not in before}
+            deltas = dict(enumerate(delta[run].tolist()))
+            for name, verdict in paired.judge(found, deltas, share, before).items():
+                verdicts[run, name] = verdict
     third = ~settled & ~paired.agree(screens[:, 0], screens[:, 1], delta)
     blocked, undecided = (verdicts == each for each in (Verdict.REGRESSED, Verdict.INCONCLUSIVE))
     return Judged(blocked, undecided, used, 1 + ~settled + third)
-
-
-def _holm(p_values: Array, hypotheses: Any, alpha: float) -> Any:
-    """As `paired.holm`, for each row of p-values: which fall, of as many hypotheses. A p-value of 1
-    never does, so that it may stand for none."""
-    order = p_values.argsort(axis=1)
-    left = np.maximum(1, hypotheses[:, None] - np.arange(p_values.shape[1]))
-    falls = np.take_along_axis(p_values, order, axis=1) < alpha / left
-    rejected = np.empty_like(falls)
-    np.put_along_axis(rejected, order, np.logical_and.accumulate(falls, axis=1), axis=1)
-    return rejected
