@@ -366,6 +366,8 @@ inline Status enqueue_add_outliers(const Launches& launches, const KernelArgs& a
                         stream, add_outliers, args, jobs);
 }
 
+static_assert(static_cast<std::int32_t>(Path::kFp32) == kDecidedFp32);
+
 // Enqueues the GEMM: one launch per max_exact_k of K.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
                                device::LaunchConfig launch,

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tilegate/bf16x6.hpp>
 #include <tilegate/catalogue.hpp>
 #include <tilegate/choices/sgemm.hpp>
 #include <tilegate/sgemm.hpp>
@@ -58,6 +59,31 @@ TEST(Sgemm, TakesTheExpectedRung) {
   };
   EXPECT_EQ(rung_of(Problem::dense({4, 4096, 14336})), "Skinny");
   EXPECT_NE(rung_of(Problem::dense({4096, 4096, 4096})), "Skinny");
+}
+
+// Of the rungs that split operands.
+TEST(Sgemm, TakesTheExpectedSplit) {
+  const auto rung_of = [](const Shape& shape) {
+    Problem problem = Problem::dense(shape);
+    problem.math = Math::fp32_split;
+    const std::string name = sgemm::stage.plan(problem, gpu(90)).configuration();
+    return name.substr(0, name.find(':'));
+  };
+  EXPECT_EQ(rung_of({4096, 4096, 4096}), "Int8x3");
+  EXPECT_EQ(rung_of({128, 4096, 4096}), "Bf16x6");
+  // Planes would be faster, but not their FP32.
+  EXPECT_EQ(rung_of({4096, 64, 4096}), "AsyncCopy");
+}
+
+TEST(Bf16x6, KnowsWhereItIsAsAccurateAsCublas) {
+  const auto is_as_accurate = [](const Shape& shape) {
+    const auto all = bf16x6::stage.candidates(Problem::dense(shape), gpu(90));
+    return std::ranges::all_of(all, &Candidate::is_as_accurate);
+  };
+  EXPECT_TRUE(is_as_accurate({1024, 1024, 1024}));
+  EXPECT_TRUE(is_as_accurate({128, 4096, 4096}));
+  EXPECT_FALSE(is_as_accurate({256, 256, 512}));     // cuBLAS's chains are shorter
+  EXPECT_FALSE(is_as_accurate({1023, 1025, 4096}));  // those of FP32 by Packed are longer
 }
 
 TEST(ProblemClass, EncodesSizeOpsVectorsAndBatch) {

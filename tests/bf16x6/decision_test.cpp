@@ -1,9 +1,8 @@
-// The decision for planes or FP32, and whether the result is as accurate as FP32 either way.
+// The decision for planes or FP32.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
