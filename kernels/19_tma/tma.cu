@@ -17,6 +17,7 @@
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/interleaved/config.cuh>
 #include <tilegate/common/interleaved/plan.cuh>
+#include <tilegate/common/operand_map.hpp>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -66,38 +67,17 @@ struct Maps {
   device::TensorMap a, b;
 };
 
-// Encodes the tensor map of an operand, with all matrices of the batch.
-inline Status make_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
-                       device::Swizzle swizzle, device::TensorMap* map) {
-  const auto bytes = [](std::int64_t words) {
-    return static_cast<std::uint64_t>(words) * sizeof(float);
-  };
-  const auto size = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
-  const Extent extent = problem.extent(operand);
-  const std::int64_t ld = problem.ld(operand), stride = problem.stride(operand);
-  const bool is_shared = problem.batch == 1 || stride == 0;
-  constexpr std::uintptr_t kUnknown = 16;  // address, replaced in each call
-  return device::make_tensor_map(
-      {.data = reinterpret_cast<void*>(kUnknown),
-       .dimensions = 3,
-       .size = {size(extent.cols), size(extent.rows), is_shared ? 1 : size(problem.batch)},
-       .stride_bytes = {0, bytes(ld), is_shared ? bytes(ld) : bytes(stride)},
-       .box = box,
-       .swizzle = swizzle},
-      map);
-}
-
 // With K = 0 nothing is copied, and A and B may be null.
 template <typename Config>
 Status make_maps(const Problem& problem, Maps* maps) {
   if (problem.shape.k == 0) return {};
-  if (Status s = make_map(problem, Operand::kA, {Config::kBlockK, Config::kBlockM, 1},
-                          SharedStorage<Config>::kSwizzleOfA, &maps->a);
+  if (Status s = make_operand_map(problem, Operand::kA, {Config::kBlockK, Config::kBlockM, 1},
+                                  SharedStorage<Config>::kSwizzleOfA, &maps->a);
       !s.ok()) {
     return s;
   }
-  return make_map(problem, Operand::kB, {Config::kBlockN, Config::kBlockK, 1},
-                  device::Swizzle::kNone, &maps->b);
+  return make_operand_map(problem, Operand::kB, {Config::kBlockN, Config::kBlockK, 1},
+                          device::Swizzle::kNone, &maps->b);
 }
 
 // Sets the addresses of a call's operands.
@@ -105,14 +85,6 @@ inline Status set_addresses(const KernelArgs& args, Maps* maps) {
   if (args.shape.k == 0) return {};
   if (Status s = device::set_tensor_data(const_cast<float*>(args.a), &maps->a); !s.ok()) return s;
   return device::set_tensor_data(const_cast<float*>(args.b), &maps->b);
-}
-
-// Whether TMA can load the operand: see check() in device/tensor_map.cpp.
-inline bool allows_boxes(const Problem& problem, Operand operand) {
-  constexpr std::int64_t kMostWords = std::int64_t{1} << 38;  // stride limit
-  const auto fits = [](std::int64_t words) { return words % 4 == 0 && words < kMostWords; };
-  return problem.offset_bytes[static_cast<std::size_t>(operand)] % 16 == 0 &&
-         fits(problem.ld(operand)) && (problem.batch == 1 || fits(problem.stride(operand)));
 }
 
 template <typename Config, typename Order>

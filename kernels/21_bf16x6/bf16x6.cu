@@ -19,6 +19,7 @@
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/fp32_candidates.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/operand_map.hpp>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -39,12 +40,12 @@ struct Tile {
   int columns;  // of the accumulators
   bool is_transposed;
   int block_m, block_n;
-  double k_tile_seconds, words_k_tile_seconds;  // expected, on an NVIDIA H200: copies of vectors
+  double k_tile_seconds, words_k_tile_seconds;  // expected, on an NVIDIA H200: copies of boxes
 };
 constexpr Tile kTiles[] = {
-    {"128x128", 128, false, kRowsOfX, 128, 1.26e-6, 1.86e-6},
-    {"128x64", 64, false, kRowsOfX, 64, 0.76e-6, 1.35e-6},
-    {"64x128", 64, true, 64, kRowsOfX, 0.79e-6, 1.2e-6},
+    {"128x128", 128, false, kRowsOfX, 128, 1.17e-6, 1.86e-6},
+    {"128x64", 64, false, kRowsOfX, 64, 0.73e-6, 1.35e-6},
+    {"64x128", 64, true, 64, kRowsOfX, 0.82e-6, 1.2e-6},
 };
 
 // How the tiles are divided among blocks: the first `whole` are not split, the others into
@@ -62,8 +63,9 @@ inline std::size_t partial_bytes(const Tile& tile, const Partition& partition) {
          static_cast<std::size_t>(tile.block_m * tile.block_n);
 }
 
-bool copies_vectors(const Problem& problem) {
-  return allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB);
+// Whether TMA copies the operands.
+bool copies_boxes(const Problem& problem) {
+  return allows_boxes(problem, Operand::kA) && allows_boxes(problem, Operand::kB);
 }
 
 // Expected seconds; how they were found is in EXPERIMENTS.md.
@@ -73,7 +75,7 @@ double seconds(const Tile& tile, const Partition& partition, const Problem& prob
   constexpr double kWordsOfC = 4e-6;                           // per tile
   const std::int64_t sms = device.multiprocessors;
   const double k_tile_seconds =
-      copies_vectors(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
+      copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
   const double ends = kTileSeconds + (allows_float2_of_c(problem) ? 0.0 : kWordsOfC);
   const auto of = [&](std::int64_t count, std::int64_t k_tiles) {
     return static_cast<double>(ceil_div(count, sms)) *
@@ -177,7 +179,7 @@ GemmParams gemm_params(const Tile& tile, const Partition& partition, const Probl
                       .vectors = allows_vectors(problem, Operand::kC)},
           .work = static_cast<unsigned>(partition.work()),
           .is_transposed = tile.is_transposed,
-          .vectors = copies_vectors(problem),
+          .boxes = copies_boxes(problem),
           .float2_c = allows_float2_of_c(problem),
           .sum_k_tiles = sum_k_tiles(partition),
           .fp32 = fp32_args(problem)};
@@ -197,7 +199,7 @@ std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& pa
   const bool float2_c = params.float2_c && !tile.is_transposed;
   std::vector<PlannedKernel> kernels = {
       {.name = std::string(tile.name) + " a " + layout(Operand::kA) + ", b " + layout(Operand::kB) +
-               (params.vectors ? ", vectors" : ", words") + (float2_c ? " to float2" : " to words"),
+               (params.boxes ? ", boxes" : ", words") + (float2_c ? " to float2" : " to words"),
        .parameters = {parameter::rows(tile.block_m), parameter::columns(tile.block_n),
                       parameter::depth(kBlockK),
                       parameter::count("work tiles of a block", of_block),
@@ -238,6 +240,28 @@ Status enqueue_sample(SampleJobs jobs, const KernelArgs& args, std::uint32_t* di
                         stream, sample, jobs);
 }
 
+struct Maps {
+  device::TensorMap x, y;
+};
+
+// The tensor maps, without addresses.
+Status make_maps(const Tile& tile, const Problem& problem, Maps* maps) {
+  if (!copies_boxes(problem)) return {};
+  const Operand of_x = tile.is_transposed ? Operand::kB : Operand::kA,
+                of_y = tile.is_transposed ? Operand::kA : Operand::kB;
+  Status status = make_operand_map(problem, of_x, kBoxOfX, device::Swizzle::k128Bytes, &maps->x);
+  if (!status.ok()) return status;
+  return with_config(tile.columns, true, is_along_k(problem, of_y), [&]<typename Config>(Config) {
+    return make_operand_map(problem, of_y, box_of_y<Config>(), device::Swizzle::kNone, &maps->y);
+  });
+}
+
+Status set_addresses(const KernelArgs& args, bool is_transposed, Maps* maps) {
+  const float *x = is_transposed ? args.b : args.a, *y = is_transposed ? args.a : args.b;
+  if (Status s = device::set_tensor_data(const_cast<float*>(x), &maps->x); !s.ok()) return s;
+  return device::set_tensor_data(const_cast<float*>(y), &maps->y);
+}
+
 // `fp32`: the kernels for operands that planes do not serve.
 Candidate candidate(const Tile& tile, const Partition& partition, const Problem& problem,
                     const Device& device, const Candidate& fp32, bool fp32_is_as_accurate) {
@@ -251,6 +275,8 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
   const bool a = is_along_k(problem, Operand::kA), b = is_along_k(problem, Operand::kB);
   const bool x = tile.is_transposed ? b : a, y = tile.is_transposed ? a : b;
   const std::int64_t blocks = std::min<std::int64_t>(partition.work(), device.multiprocessors);
+  Maps planned{};
+  Status status = make_maps(tile, problem, &planned);
   const auto enqueue = [=, apart = fp32.choice, longest_sum = longest_sum_of(problem)](
                            const KernelArgs& args, Stream stream) {
     auto* base = static_cast<std::byte*>(args.workspace);
@@ -261,13 +287,17 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
     placed.decision = reinterpret_cast<std::int32_t*>(base);
     KernelArgs planes = args;
     planes.workspace = base + where.partials;
+    Maps maps = planned;
+    if (params.boxes) {
+      if (Status s = set_addresses(args, tile.is_transposed, &maps); !s.ok()) return s;
+    }
     const auto multiply_planes = [&]<typename Config>(Config) {
       return device::launch({.kernel = "multiply planes",
                              .blocks = blocks,
                              .threads_x = kNumThreads,
                              .shared_bytes = sizeof(GemmStorage<Config>),
                              .overlaps_previous = true},
-                            stream, multiply<Config>, planes, placed);
+                            stream, multiply<Config>, planes, placed, maps.x, maps.y);
     };
     if (Status s = with_config(tile.columns, x, y, multiply_planes); !s.ok()) return s;
     if (partition.split_tiles() > 0) {
@@ -280,7 +310,8 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
     }
     return enqueue_fp32(apart, longest_sum, args, stream);
   };
-  return {.choice = {.configuration = name_of(tile, partition),
+  return {.choice = {.status = std::move(status),
+                     .configuration = name_of(tile, partition),
                      .rounding_chain = std::max({rounding_chain(partition),
                                                  fp32_rounding_chain(problem) + partition.k_splits,
                                                  fp32.choice.rounding_chain}),

@@ -1,11 +1,11 @@
 // GEMM kernel for compute capability 9.0: multiplies in BF16 on tensor cores, reads and writes
 // FP32.
 //
-// Two producer warpgroups copy tiles of both operands to shared memory and split one of them, y,
-// into three BF16 planes. Two consumer warpgroups split the other, x, in registers, 64 rows each,
-// and run wgmma. They add short runs of products to FP32 sums, and sums to totals, because tensor
-// cores truncate. Blocks are persistent, so that the producer loads the next tile during the
-// epilogue.
+// Two producer warpgroups copy tiles of both operands to shared memory, by TMA where it can load
+// them, and split one of them, y, into three BF16 planes. Two consumer warpgroups split the other,
+// x, in registers, 64 rows each, and run wgmma. They add short runs of products to FP32 sums, and
+// sums to totals, because tensor cores truncate. Blocks are persistent, so that the producer loads
+// the next tile during the epilogue.
 //
 // x is op(A) and y op(B); or, transposed, x is op(B) and y op(A): that is for C of few rows.
 //
@@ -13,6 +13,7 @@
 // decision, kernel.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,6 +24,7 @@
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
+#include <tilegate/device/tensor_map.hpp>
 #include <tilegate/stage.hpp>
 
 #include "bf16.cuh"
@@ -37,6 +39,7 @@ constexpr int kRowsOfX = 128;
 constexpr std::int32_t kDecidedSix = 6;  // products; else kDecidedFp32
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
+constexpr int kProducerWarps = kProducers / 32;
 constexpr int kNumThreads = kProducers + kConsumers;  // the producers come first
 constexpr int kProducerRegisters = 48, kConsumerRegisters = 208;
 static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= kRegistersPerSm);
@@ -79,16 +82,26 @@ struct Config {
                                            8 * kLineBytes);
   }
 
-  // Offset of an element of x in its tile, in floats. Along k: (row, k), else (k, row). Groups of
-  // eight floats are permuted so that the fragments of a warp are loaded without bank conflicts.
+  // Offset of an element of x in its tile, in floats. Along k: (row, k), else (32 rows, k, row);
+  // lines of 128 bytes, in the 128-byte swizzle.
   static __device__ int offset_in_x(int row, int k) {
-    if constexpr (kXAlongK) return row * kBlockK + ((k ^ (row & 3) << 3));
-    return k * kRowsOfX + (row ^ (k >> 1 & 3) << 3);
+    if constexpr (kXAlongK) return row * kBlockK + (k ^ (row & 7) << 2);
+    return row / 32 * (32 * kBlockK) + k * 32 + (row % 32 ^ (k & 7) << 2);
   }
-  // The same for word i of a slice of a thread's fragment, from the offset of its first word on.
-  static __device__ int offset_in_fragment(int first, int slice, int i) {
+  // The row of lanes 4·group to 4·group + 3 of a consumer, of eight. Along k even rows come first:
+  // so that half a warp loads from all banks.
+  static __device__ int row_of_lanes(int group) {
+    return kXAlongK ? group % 4 * 2 + group / 4 : group;
+  }
+  // Loads word i of a slice of a thread's fragment: two elements. `first`: the offset of its first
+  // word.
+  static __device__ float2 load_pair(const float* x, int first, int slice, int i) {
     const int row = i % 2 * 8, k = slice * kSliceK + i / 2 * 8;
-    return kXAlongK ? (first ^ k) + row * kBlockK : (first ^ row) + k * kRowsOfX;
+    if constexpr (kXAlongK) {
+      return device::load_vector<float2>(x + (first ^ k) + row * kBlockK);
+    }
+    const float* at = x + k * 32;
+    return make_float2(at[first ^ row], at[(first ^ row ^ 4) + 32]);
   }
 };
 
@@ -96,7 +109,7 @@ template <typename Config>
 struct GemmStorage {
   alignas(1024) std::byte planes[Config::kStages][kPlanes * Config::kPlaneBytes];
   float x[Config::kStagesOfX][kRowsOfX * kBlockK];
-  // Tiles of y before the split. A producer thread reads only what it has copied itself.
+  // Tiles of y before the split. A producer warp reads only what it has copied itself.
   float y[Config::kAhead][Config::kColumns * kBlockK];
   union {
     // Totals that have no registers, per consumer thread. A tile in FP32 follows a vote of all
@@ -105,6 +118,7 @@ struct GemmStorage {
     Fp32Storage fp32;
   };
   device::Barrier full[Config::kStages], empty[Config::kStages];
+  device::Barrier copied[Config::kAhead][kProducerWarps];  // boxes of each producer warp
   // Of a work tile. Producers are at most kStages k tiles ahead of consumers.
   static constexpr int kWorkTiles = Config::kStages + 1;
   std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
@@ -119,7 +133,7 @@ struct GemmParams {
   SplitK split_k;     // tiles of C, and splits of their K
   unsigned work = 0;  // tiles that are not split, and splits
   bool is_transposed = false;
-  bool vectors = false;  // A and B allow 128-bit copies
+  bool boxes = false;  // TMA can load A and B
   bool float2_c = false;
   int sum_k_tiles = 0;                       // k tiles of a sum that is added to a total
   const std::uint32_t* distances = nullptr;  // of groups of rows of A, then of B
@@ -128,58 +142,80 @@ struct GemmParams {
   Fp32Args fp32;
 };
 
-// A producer thread's share of the copies of tiles, of kRows rows of an operand and kBlockK k:
-// vectors of four elements, which lie along k or along the rows. kLanesK: threads beside each other
-// along k.
-template <int kRows, bool kAlongK, int kLanesK>
-class TileCopy {
- public:
-  static constexpr int kCount = kRows * kBlockK / 4 / kProducers;
+// Groups of four elements of a tile, beside each other in memory, that a producer thread copies or
+// splits: at(i, thread) is at(0, thread) plus at(i, 0).
+struct At {
+  int row, k;  // of the first element
+};
 
-  struct At {
-    int row, k;  // of the first element of a vector
-  };
+// Of x, in words.
+template <bool kAlongK>
+struct GroupsOfX {
+  static constexpr int kRows = kRowsOfX, kCount = kRows * kBlockK / 4 / kProducers;
+
   static __device__ At at(int i, int thread) {
-    constexpr int kLanes = kAlongK ? kLanesK : kRows / 4;       // along the vectors
-    constexpr int kTurns = kAlongK ? kBlockK / 4 / kLanes : 1;  // of a line
-    const int across = i / kTurns * (kProducers / kLanes) + thread / kLanes;
-    const int along = (i % kTurns * kLanes + thread % kLanes) * 4;
+    constexpr int kLanes = (kAlongK ? kBlockK : kRows) / 4;
+    const int across = i * (kProducers / kLanes) + thread / kLanes, along = thread % kLanes * 4;
     return kAlongK ? At{across, along} : At{along, across};
   }
+};
 
+// Of y. A warp has a box: along k (row, 16 k), of a slice; else (4 k, row).
+template <int kColumns, bool kAlongK>
+struct GroupsOfY {
+  static constexpr int kRows = kColumns, kCount = kRows * kBlockK / 4 / kProducers;
+  static constexpr int kWarpsOfSlice = kProducerWarps / kSlices;
+  static constexpr int kRowsOfBox = kAlongK ? kRows / kWarpsOfSlice : kRows;
+  static constexpr int kKOfBox = kAlongK ? kSliceK : kBlockK / kProducerWarps;
+
+  // The first element of a warp's box.
+  static __device__ At box(int warp) {
+    return kAlongK ? At{warp % kWarpsOfSlice * kRowsOfBox, warp / kWarpsOfSlice * kSliceK}
+                   : At{0, warp * kKOfBox};
+  }
+  static __device__ At at(int i, int thread) {
+    constexpr int kLanes = (kAlongK ? kKOfBox : kRowsOfBox) / 4;
+    const At first = box(thread / 32);
+    const int group = i * 32 + thread % 32, across = group / kLanes, along = group % kLanes * 4;
+    return kAlongK ? At{first.row + across, first.k + along}
+                   : At{first.row + along, first.k + across};
+  }
+};
+
+// A producer thread's copies of an operand in words.
+template <typename Groups, bool kAlongK>
+class WordCopy {
+ public:
   // Of op(A) or op(B), in the work tile.
-  __device__ TileCopy(const KernelArgs& args, const SplitK::WorkTile& work, bool is_a, int thread)
+  __device__ WordCopy(const KernelArgs& args, const SplitK::WorkTile& work, bool is_a, int thread)
       : ld_(is_a ? args.lda : args.ldb) {
-    const At first = at(0, thread);
+    const At first = Groups::at(0, thread);
     const std::int64_t row = (is_a ? work.row : work.col) + first.row;
     const std::int64_t k = std::int64_t{work.first_k_tile} * kBlockK + first.k;
-    rows_ = at_most((is_a ? args.shape.m : args.shape.n) - row, kRows);
+    rows_ = at_most((is_a ? args.shape.m : args.shape.n) - row, Groups::kRows);
     k_ = static_cast<int>(args.shape.k - k);
     next_ = (is_a ? args.a + work.batch_index * args.stride_a
                   : args.b + work.batch_index * args.stride_b) +
             (kAlongK ? row * ld_ + k : k * ld_ + row);
   }
 
-  // Starts copies of the next tile's vectors; vector i goes to place(i). Zeros outside the operand.
-  template <bool kVectors, typename Place>
+  // Starts copies of the next tile's groups; group i goes to place(i). Zeros outside the operand.
+  template <typename Place>
   __device__ void copy(Place place) {
     const float* gmem = next_;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const At from = at(i, 0);  // relative to the thread's first vector
+    for (int i = 0; i < Groups::kCount; ++i) {
+      const At from = Groups::at(i, 0);  // relative to the thread's first group
       const int across = kAlongK ? rows_ - from.row : k_ - from.k;
       const int along = kAlongK ? k_ - from.k : rows_ - from.row;
       float* smem = place(i);
-      if constexpr (kVectors) {
-        device::copy_async<16>(smem, gmem, across > 0 && along > 0);
-      } else {
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          device::copy_async<4>(smem + j, gmem + j, across > 0 && j < along);
-        }
+      for (int j = 0; j < 4; ++j) {
+        device::copy_async<4>(smem + j, gmem + j, across > 0 && j < along);
       }
-      const At next = at(i + 1, 0);
-      gmem += kAlongK ? (next.row - from.row) * ld_ + (next.k - from.k) : (next.k - from.k) * ld_;
+      const At next = Groups::at(i + 1, 0);
+      gmem += kAlongK ? (next.row - from.row) * ld_ + (next.k - from.k)
+                      : (next.k - from.k) * ld_ + (next.row - from.row);
     }
     next_ += kAlongK ? kBlockK : kBlockK * ld_;
     k_ -= kBlockK;
@@ -188,74 +224,138 @@ class TileCopy {
  private:
   const float* next_;
   std::int64_t ld_;
-  int rows_, k_;  // left, from the first vector on
+  int rows_, k_;  // left, from the first group on
 };
 
-// The producers. Copies of a tile begin kAhead tiles before its y is split, so that they are in
-// flight together.
+// The box of a producer warp: extents in the order of memory.
+constexpr std::array<unsigned, 3> kBoxOfX = {32, 16, 1};
 template <typename Config>
+constexpr std::array<unsigned, 3> box_of_y() {
+  using Groups = GroupsOfY<Config::kColumns, Config::kYAlongK>;
+  constexpr unsigned kRows = Groups::kRowsOfBox, kK = Groups::kKOfBox;
+  return Config::kYAlongK ? std::array<unsigned, 3>{kK, kRows, 1}
+                          : std::array<unsigned, 3>{kRows, kK, 1};
+}
+
+// The producers. Copies of a tile begin kAhead tiles before its y is split, so that they are in
+// flight together. kBoxes: TMA copies both operands, otherwise each thread copies words.
+template <typename Config, bool kBoxes>
 class Producer {
-  using CopyOfX = TileCopy<kRowsOfX, Config::kXAlongK, 8>;
-  using CopyOfY = TileCopy<Config::kColumns, Config::kYAlongK, 4>;
+  using OfX = GroupsOfX<Config::kXAlongK>;
+  using OfY = GroupsOfY<Config::kColumns, Config::kYAlongK>;
   using Storage = GemmStorage<Config>;
 
  public:
   __device__ explicit Producer(Storage& smem)
-      : smem_(smem), thread_(static_cast<int>(threadIdx.x)) {}
+      : smem_(smem),
+        thread_(static_cast<int>(threadIdx.x)),
+        warp_(__shfl_sync(~0U, thread_ / 32, 0)) {}
 
-  // kVectors: both operands allow copies of 16 bytes.
-  template <bool kVectors>
-  __device__ void run(const KernelArgs& args, const GemmParams& params) {
+  __device__ void run(const KernelArgs& args, const GemmParams& params,
+                      const device::TensorMap& map_x, const device::TensorMap& map_y) {
     next_split(args, params, blockIdx.x);
     for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
       const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-      CopyOfX x(args, work, !params.is_transposed, thread_);
-      CopyOfY y(args, work, params.is_transposed, thread_);
+      const auto copy_tiles = [&](auto copy) {
 #pragma unroll 1
-      for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
-        if (copied_ >= Config::kAhead) split(args, params);
-        float* to = smem_.x[stage_of_x_];
-        x.template copy<kVectors>([&](int i) {
-          const auto at = CopyOfX::at(i, thread_);
-          return to + Config::offset_in_x(at.row, at.k);
+        for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+          if (copied_ >= Config::kAhead) split(args, params);
+          copy(k_tile);
+          next_copy();
+        }
+      };
+      if constexpr (kBoxes) {
+        const bool x_is_a = !params.is_transposed;
+        const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
+        copy_tiles([&](int k_tile) {
+          const int k = (work.first_k_tile + k_tile) * kBlockK;
+          __syncwarp();  // all lanes have read the tile in this place
+          copy_boxes(map_x, map_y, x, y, k);
         });
-        y.template copy<kVectors>([&](int i) { return own_of_y(i); });
-        commit();
+      } else {
+        WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
+        WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
+        copy_tiles([&](int) {
+          float* to = smem_.x[stage_of_x_];
+          x.copy([&](int i) {
+            const At at = OfX::at(i, thread_);
+            return to + Config::offset_in_x(at.row, at.k);
+          });
+          y.copy([&](int i) { return own_of_y(i); });
+        });
       }
     }
-    // Groups without copies, so that each split waits for its own.
-    const unsigned all = copied_ + Config::kAhead;
-    while (copied_ < all) {
+    // No more copies, or groups without any, so that each split waits for its own.
+    for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
       if (copied_ >= Config::kAhead) split(args, params);
-      commit();
     }
   }
 
  private:
-  // Vector i of the oldest tile in flight. Once it is split, the next tile takes its place.
-  __device__ float* own_of_y(int i) {
-    return &smem_.y[stage_of_y_][(i * kProducers + thread_) * 4];
+  // Where a work tile begins in an operand.
+  struct Origin {
+    int row, matrix;
+    __device__ Origin(const KernelArgs& args, const SplitK::WorkTile& work, bool is_a)
+        : row(static_cast<int>(is_a ? work.row : work.col)),
+          matrix((is_a ? args.stride_a : args.stride_b) == 0 ? 0
+                                                             : static_cast<int>(work.batch_index)) {
+    }
+  };
+
+  // Starts the copies of the warp's boxes, from k on.
+  __device__ void copy_boxes(const device::TensorMap& map_x, const device::TensorMap& map_y,
+                             const Origin& of_x, const Origin& of_y, int k) {
+    constexpr int kOfX = kRowsOfX * kBlockK / kProducerWarps,
+                  kOfY = Config::kColumns * kBlockK / kProducerWarps;  // words
+    device::Barrier& copied = smem_.copied[stage_of_y_][warp_];
+    device::warp_arrive_expect(copied, sizeof(float) * (kOfX + kOfY));
+    float* x = &smem_.x[stage_of_x_][warp_ * kOfX];
+    if constexpr (Config::kXAlongK) {
+      device::warp_copy_tensor(x, map_x, k, of_x.row + warp_ * 16, of_x.matrix, copied);
+    } else {
+      device::warp_copy_tensor(x, map_x, of_x.row + warp_ / 2 * 32, k + warp_ % 2 * 16, of_x.matrix,
+                               copied);
+    }
+    float* y = &smem_.y[stage_of_y_][warp_ * kOfY];
+    const At at = OfY::box(warp_);
+    if constexpr (Config::kYAlongK) {
+      device::warp_copy_tensor(y, map_y, k + at.k, of_y.row + at.row, of_y.matrix, copied);
+    } else {
+      device::warp_copy_tensor(y, map_y, of_y.row + at.row, k + at.k, of_y.matrix, copied);
+    }
   }
 
-  __device__ void commit() {
-    device::copy_async_commit();
+  // Group i of the oldest tile in flight. Once it is split, the next tile takes its place.
+  __device__ float* own_of_y(int i) {
+    return &smem_.y[stage_of_y_][((warp_ * OfY::kCount + i) * 32 + thread_ % 32) * 4];
+  }
+
+  __device__ void next_copy() {
+    if constexpr (!kBoxes) device::copy_async_commit();
     ++copied_;
     if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
-    if (++stage_of_y_ == Config::kAhead) stage_of_y_ = 0;
+    if (++stage_of_y_ == Config::kAhead) {
+      stage_of_y_ = 0;
+      phase_of_y_ ^= 1;
+    }
   }
 
   // Splits y of the oldest tile in flight. Then the consumers may read the tile.
   __device__ void split(const KernelArgs& args, const GemmParams& params) {
-    device::copy_async_wait<Config::kAhead - 1>();
+    if constexpr (kBoxes) {
+      device::barrier_wait(smem_.copied[stage_of_y_][warp_], phase_of_y_);
+    } else {
+      device::copy_async_wait<Config::kAhead - 1>();
+    }
     pipeline_.producer_acquire(smem_.empty);
     std::byte* planes = smem_.planes[pipeline_.stage];
 #pragma unroll
-    for (int i = 0; i < CopyOfY::kCount; ++i) {
+    for (int i = 0; i < OfY::kCount; ++i) {
       const auto v = device::load_vector<float4>(own_of_y(i));
       const Split low(v.x, v.y), high(v.z, v.w);
       range_.add(v.x, v.y, low);
       range_.add(v.z, v.w, high);
-      const auto at = CopyOfY::at(i, thread_);
+      const At at = OfY::at(i, thread_);
       std::byte* to = planes + Config::offset_in_plane(at.row, at.k);
 #pragma unroll
       for (int p = 0; p < kPlanes; ++p) {
@@ -284,32 +384,31 @@ class Producer {
   }
 
   Storage& smem_;
-  int thread_;
+  int thread_, warp_;
   Pipeline<Config::kStages> pipeline_;
   unsigned copied_ = 0;  // tiles
   int stage_of_x_ = 0, stage_of_y_ = 0;
+  unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
   unsigned split_work_ = 0;  // the work tile of the next split
   int left_ = 0, slot_ = 0;  // its k tiles, and its place in range_of_y
   Range range_;              // of its y
 };
 
-// A consumer thread's fragments of x: per slice and plane its part of 64×16 elements, rows t / 4
-// and t / 4 + 8 of the warp's 16, k of t % 4 · 2 and the next, and 8 further.
+// A consumer thread's fragments of x: per slice and plane its part of 64×16 elements, rows
+// row_of_lanes(t / 4) of the warp's 16 and 8 further, k of t % 4 · 2 and the next, and 8 further.
 using Fragments = std::uint32_t[kSlices][kPlanes][4];
 
 template <typename Config>
 __device__ void load_fragments(const GemmStorage<Config>& smem, int stage, int consumer,
                                Range& range, Fragments& fragments) {
-  const float* x = smem.x[0];
-  const int first = stage * kRowsOfX * kBlockK +
-                    Config::offset_in_x(consumer / 32 * 16 + consumer % 32 / 4, consumer % 4 * 2);
+  const float* x = smem.x[stage];
+  const int first = Config::offset_in_x(
+      consumer / 32 * 16 + Config::row_of_lanes(consumer % 32 / 4), consumer % 4 * 2);
 #pragma unroll
   for (int slice = 0; slice < kSlices; ++slice) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int at = Config::offset_in_fragment(first, slice, i);
-      const float2 v = Config::kXAlongK ? device::load_vector<float2>(x + at)
-                                        : make_float2(x[at], x[at + kRowsOfX]);
+      const float2 v = Config::load_pair(x, first, slice, i);
       const Split split(v.x, v.y);
       range.add(v.x, v.y, split);
 #pragma unroll
@@ -490,11 +589,12 @@ __device__ inline KernelArgs output_of(KernelArgs args, const SplitK& split_k,
 }
 
 // Stores a consumer thread's sums. In the accumulator layout of wgmma it has pairs of columns of
-// rows t / 4 and t / 4 + 8 of the warp's 16.
+// two rows, those of its fragments.
 template <typename Config>
 __device__ void store_sums(const KernelArgs& out, bool is_transposed, bool float2_c, int consumer,
                            const float (&sums)[Config::kSums]) {
-  const int in_row = consumer / 32 * 16 + consumer % 32 / 4, in_col = consumer % 4 * 2;
+  const int in_row = consumer / 32 * 16 + Config::row_of_lanes(consumer % 32 / 4),
+            in_col = consumer % 4 * 2;
   const auto rows = static_cast<int>(is_transposed ? out.shape.n : out.shape.m);
   const auto cols = static_cast<int>(is_transposed ? out.shape.m : out.shape.n) - in_col;
   const std::int64_t next_row = is_transposed ? 1 : out.ldc, next_col = is_transposed ? out.ldc : 1;
@@ -592,25 +692,33 @@ __device__ bool decide(const GemmParams& params, GemmStorage<Config>& smem) {
 }
 
 template <typename Config>
-__global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
+__global__ void __launch_bounds__(kNumThreads, 1)
+    multiply(KernelArgs args, GemmParams params, const __grid_constant__ device::TensorMap map_x,
+             const __grid_constant__ device::TensorMap map_y) {
   auto& smem = device::shared_storage<GemmStorage<Config>>();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < Config::kStages; ++stage) {
       device::barrier_init(smem.full[stage], kProducers);
       device::barrier_init(smem.empty[stage], kConsumers / 32);
     }
+    for (auto& of_tile : smem.copied) {
+      for (device::Barrier& copied : of_tile) device::barrier_init(copied, 1);
+    }
     device::barrier_init_fence();
+    if (params.boxes) {
+      device::prefetch_tensor(map_x);
+      device::prefetch_tensor(map_y);
+    }
   }
   device::wait_for_previous_kernel();
   device::launch_dependents();
   if (!decide(params, smem)) return;
   if (threadIdx.x < kProducers) {
     device::reg_dealloc<kProducerRegisters>();
-    Producer<Config> producer(smem);
-    if (params.vectors) {
-      producer.template run<true>(args, params);
+    if (params.boxes) {
+      Producer<Config, true>(smem).run(args, params, map_x, map_y);
     } else {
-      producer.template run<false>(args, params);
+      Producer<Config, false>(smem).run(args, params, map_x, map_y);
     }
   } else {
     device::reg_alloc<kConsumerRegisters>();

@@ -14,6 +14,11 @@
 //                                  matrix z. Elements outside the tensor become zeros; their bytes
 //                                  arrive too. smem: a multiple of 128 bytes; x: of 16 bytes,
 //                                  otherwise a GPU reports an illegal instruction
+//   warp_arrive_expect(b, bytes)   barrier_arrive_expect and copy_tensor by one lane of a converged
+//   warp_copy_tensor(…)            warp. All lanes have the same arguments. There is no branch, so
+//                                  that nvcc keeps what is the same in all lanes in uniform
+//                                  registers
+//   prefetch_tensor(map)           loads the map of a later copy into the cache; one thread
 //   store_bulk(gmem, smem, bytes)  one thread
 //   store_tensor(map, x, y, [z,] smem)  one thread. Elements outside the tensor are not stored,
 //                                  except the rest of the 16 bytes in which a row ends. Negative

@@ -100,6 +100,18 @@ inline void copy_tensor(void* smem, const TensorMap& map, int x, int y, int z, B
   simt::executor::copy_tensor(smem, map, {x, y, z}, 3, barrier, 0, site);
 }
 
+inline void warp_arrive_expect(Barrier& barrier, unsigned bytes,
+                               simt::Site site = simt::Site::current()) {
+  if (threadIdx.x % 32 == 0) barrier_arrive_expect(barrier, bytes, site);
+}
+
+inline void warp_copy_tensor(void* smem, const TensorMap& map, int x, int y, int z,
+                             Barrier& barrier, simt::Site site = simt::Site::current()) {
+  if (threadIdx.x % 32 == 0) copy_tensor(smem, map, x, y, z, barrier, site);
+}
+
+inline void prefetch_tensor(const TensorMap& /*map*/) {}
+
 inline void store_bulk(void* gmem, const void* smem, unsigned bytes,
                        simt::Site site = simt::Site::current()) {
   simt::executor::store_bulk(gmem, smem, bytes, site);

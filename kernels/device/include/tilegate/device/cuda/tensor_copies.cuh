@@ -23,6 +23,31 @@ inline __device__ void copy_tensor(void* smem, const TensorMap& map, int x, int 
       : "memory");
 }
 
+inline __device__ void warp_arrive_expect(Barrier& barrier, unsigned bytes) {
+  asm volatile(
+      "{\n.reg .pred elected;\n"
+      "elect.sync _|elected, 0xFFFFFFFF;\n"
+      "@elected mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n}" ::"r"(
+          shared_address(&barrier)),
+      "r"(bytes)
+      : "memory");
+}
+
+inline __device__ void warp_copy_tensor(void* smem, const TensorMap& map, int x, int y, int z,
+                                        Barrier& barrier) {
+  asm volatile(
+      "{\n.reg .pred elected;\n"
+      "elect.sync _|elected, 0xFFFFFFFF;\n"
+      "@elected cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4}], [%5];\n}" ::"r"(shared_address(smem)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier))
+      : "memory");
+}
+
+inline __device__ void prefetch_tensor(const TensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 inline __device__ void store_bulk(void* gmem, const void* smem, unsigned bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(gmem),
                "r"(shared_address(smem)), "r"(bytes)
