@@ -61,15 +61,9 @@ struct TilesOfWords {
   static constexpr cost::BlockCost kVectorCost = {51.5, 1.3}, kWordCost = {46.9, 2.2};
 };
 
-// Tensor maps of the operands. A plan encodes them; a call sets the addresses in its copy, on the
-// host.
-struct Maps {
-  device::TensorMap a, b;
-};
-
 // With K = 0 nothing is copied, and A and B may be null.
 template <typename Config>
-Status make_maps(const Problem& problem, Maps* maps) {
+Status make_maps(const Problem& problem, OperandMaps* maps) {
   if (problem.shape.k == 0) return {};
   if (Status s = make_operand_map(problem, Operand::kA, {Config::kBlockK, Config::kBlockM, 1},
                                   SharedStorage<Config>::kSwizzleOfA, &maps->a);
@@ -78,13 +72,6 @@ Status make_maps(const Problem& problem, Maps* maps) {
   }
   return make_operand_map(problem, Operand::kB, {Config::kBlockN, Config::kBlockK, 1},
                           device::Swizzle::kNone, &maps->b);
-}
-
-// Sets the addresses of a call's operands.
-inline Status set_addresses(const KernelArgs& args, Maps* maps) {
-  if (args.shape.k == 0) return {};
-  if (Status s = device::set_tensor_data(const_cast<float*>(args.a), &maps->a); !s.ok()) return s;
-  return device::set_tensor_data(const_cast<float*>(args.b), &maps->b);
 }
 
 template <typename Config, typename Order>
@@ -122,7 +109,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
                                              Config::kCost, Config::kBlocksPerSm, device);
   Parts parts = cost::parts(problem, device, seconds, true, 0.0);
   interleaved::describe_blocks<Config>(problem, device, tiles, tiles, parts);
-  Maps planned{};
+  OperandMaps planned{};
   const Status status = make_maps<Config>(problem, &planned);
   list.push_back(
       {{.status = status,
@@ -130,7 +117,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
         .rounding_chain = serial_rounding_chain(problem.shape),
         .enqueue =
             [=](const KernelArgs& args, Stream stream) {
-              Maps maps = planned;
+              OperandMaps maps = planned;
               if (Status s = set_addresses(args, &maps); !s.ok()) return s;
               return device::launch(launch, stream, sgemm<Config, SourceOrder>, args, maps.a,
                                     maps.b,

@@ -240,26 +240,18 @@ Status enqueue_sample(SampleJobs jobs, const KernelArgs& args, std::uint32_t* di
                         stream, sample, jobs);
 }
 
-struct Maps {
-  device::TensorMap x, y;
-};
-
 // The tensor maps, without addresses.
-Status make_maps(const Tile& tile, const Problem& problem, Maps* maps) {
+Status make_maps(const Tile& tile, const Problem& problem, OperandMaps* maps) {
   if (!copies_boxes(problem)) return {};
-  const Operand of_x = tile.is_transposed ? Operand::kB : Operand::kA,
-                of_y = tile.is_transposed ? Operand::kA : Operand::kB;
-  Status status = make_operand_map(problem, of_x, kBoxOfX, device::Swizzle::k128Bytes, &maps->x);
+  const bool x_is_a = !tile.is_transposed;
+  const Operand of_x = x_is_a ? Operand::kA : Operand::kB,
+                of_y = x_is_a ? Operand::kB : Operand::kA;
+  device::TensorMap &x = x_is_a ? maps->a : maps->b, &y = x_is_a ? maps->b : maps->a;
+  Status status = make_operand_map(problem, of_x, kBoxOfX, device::Swizzle::k128Bytes, &x);
   if (!status.ok()) return status;
   return with_config(tile.columns, true, is_along_k(problem, of_y), [&]<typename Config>(Config) {
-    return make_operand_map(problem, of_y, box_of_y<Config>(), device::Swizzle::kNone, &maps->y);
+    return make_operand_map(problem, of_y, box_of_y<Config>(), device::Swizzle::kNone, &y);
   });
-}
-
-Status set_addresses(const KernelArgs& args, bool is_transposed, Maps* maps) {
-  const float *x = is_transposed ? args.b : args.a, *y = is_transposed ? args.a : args.b;
-  if (Status s = device::set_tensor_data(const_cast<float*>(x), &maps->x); !s.ok()) return s;
-  return device::set_tensor_data(const_cast<float*>(y), &maps->y);
 }
 
 // `fp32`: the kernels for operands that planes do not serve.
@@ -275,7 +267,7 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
   const bool a = is_along_k(problem, Operand::kA), b = is_along_k(problem, Operand::kB);
   const bool x = tile.is_transposed ? b : a, y = tile.is_transposed ? a : b;
   const std::int64_t blocks = std::min<std::int64_t>(partition.work(), device.multiprocessors);
-  Maps planned{};
+  OperandMaps planned{};
   Status status = make_maps(tile, problem, &planned);
   const auto enqueue = [=, apart = fp32.choice, longest_sum = longest_sum_of(problem)](
                            const KernelArgs& args, Stream stream) {
@@ -287,17 +279,19 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
     placed.decision = reinterpret_cast<std::int32_t*>(base);
     KernelArgs planes = args;
     planes.workspace = base + where.partials;
-    Maps maps = planned;
+    OperandMaps maps = planned;
     if (params.boxes) {
-      if (Status s = set_addresses(args, tile.is_transposed, &maps); !s.ok()) return s;
+      if (Status s = set_addresses(args, &maps); !s.ok()) return s;
     }
+    const device::TensorMap &map_x = tile.is_transposed ? maps.b : maps.a,
+                            &map_y = tile.is_transposed ? maps.a : maps.b;
     const auto multiply_planes = [&]<typename Config>(Config) {
       return device::launch({.kernel = "multiply planes",
                              .blocks = blocks,
                              .threads_x = kNumThreads,
                              .shared_bytes = sizeof(GemmStorage<Config>),
                              .overlaps_previous = true},
-                            stream, multiply<Config>, planes, placed, maps.x, maps.y);
+                            stream, multiply<Config>, planes, placed, map_x, map_y);
     };
     if (Status s = with_config(tile.columns, x, y, multiply_planes); !s.ok()) return s;
     if (partition.split_tiles() > 0) {

@@ -142,13 +142,15 @@ struct GemmParams {
   Fp32Args fp32;
 };
 
-// Groups of four elements of a tile, beside each other in memory, that a producer thread copies or
-// splits: at(i, thread) is at(0, thread) plus at(i, 0).
+// An element of a tile.
 struct At {
-  int row, k;  // of the first element
+  int row, k;
 };
 
-// Of x, in words.
+// A producer thread copies and splits groups of four elements, which lie beside each other in
+// memory. at(i, thread) is the first element of its group i: at(0, thread) plus at(i, 0).
+
+// The groups of x that a thread copies in words.
 template <bool kAlongK>
 struct GroupsOfX {
   static constexpr int kRows = kRowsOfX, kCount = kRows * kBlockK / 4 / kProducers;
@@ -160,7 +162,8 @@ struct GroupsOfX {
   }
 };
 
-// Of y. A warp has a box: along k (row, 16 k), of a slice; else (4 k, row).
+// The groups of y that a thread copies in words, or splits. A warp has the groups of its box: along
+// k some rows of a slice, (row, 16 k); else four k of all rows, (4 k, row).
 template <int kColumns, bool kAlongK>
 struct GroupsOfY {
   static constexpr int kRows = kColumns, kCount = kRows * kBlockK / 4 / kProducers;
@@ -285,7 +288,7 @@ class Producer {
         });
       }
     }
-    // No more copies, or groups without any, so that each split waits for its own.
+    // The last tiles. Groups of copies are empty now, so that each split still waits for its own.
     for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
       if (copied_ >= Config::kAhead) split(args, params);
     }

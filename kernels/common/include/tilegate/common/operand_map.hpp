@@ -7,6 +7,7 @@
 
 #include <tilegate/device/tensor_map.hpp>
 #include <tilegate/problem.hpp>
+#include <tilegate/stage.hpp>
 #include <tilegate/status.hpp>
 
 namespace tilegate {
@@ -19,8 +20,7 @@ inline bool allows_boxes(const Problem& problem, Operand operand) {
          fits(problem.ld(operand)) && (problem.batch == 1 || fits(problem.stride(operand)));
 }
 
-// Encodes the tensor map of an operand, with all matrices of the batch; one, if they share it. A
-// launch sets the address (device::set_tensor_data).
+// Encodes the tensor map of an operand, with all matrices of the batch; one, if they share it.
 inline Status make_operand_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
                                device::Swizzle swizzle, device::TensorMap* map) {
   const auto bytes = [](std::int64_t words) {
@@ -39,6 +39,18 @@ inline Status make_operand_map(const Problem& problem, Operand operand, std::arr
        .box = box,
        .swizzle = swizzle},
       map);
+}
+
+// A plan encodes them; a call sets the addresses in its copy, on the host.
+struct OperandMaps {
+  device::TensorMap a, b;
+};
+
+// Sets the addresses of a call's operands.
+inline Status set_addresses(const KernelArgs& args, OperandMaps* maps) {
+  if (args.shape.k == 0) return {};
+  if (Status s = device::set_tensor_data(const_cast<float*>(args.a), &maps->a); !s.ok()) return s;
+  return device::set_tensor_data(const_cast<float*>(args.b), &maps->b);
 }
 
 }  // namespace tilegate
