@@ -91,6 +91,7 @@ inline models::Product product_of(const Problem& problem) {
 struct Result {
   std::vector<float> c;
   int decision = 0;
+  std::vector<std::int32_t> workspace = {};  // in words; it begins with the decision
 };
 
 // Skips where the device cannot run the stage.
@@ -118,8 +119,8 @@ inline Result run(const Stage& by, const Operation& operation,
                                  .c = c.data(),
                                  .workspace = workspace.data(),
                                  .workspace_bytes = plan.workspace_bytes()})));
-  Result result{.c = c.to_host()};
-  result.decision = workspace.to_host()[0];
+  Result result{.c = c.to_host(), .workspace = workspace.to_host()};
+  result.decision = result.workspace[0];
   return result;
 }
 

@@ -2,10 +2,10 @@
 //
 // New against Fp16x3: BF16 has the exponents of FP32. Three planes hold all 24 bits of a float
 // without scales, so the GEMM splits tiles as it loads them (gemm_sm90.cuh), and no workspace holds
-// planes. Six products of planes instead of three. A sample of the operands tells whether planes
-// are as accurate as FP32 (sample.cuh); if not, kernels of other rungs multiply. What limits it:
-// the tensor cores, for a C of few rows or columns memory bandwidth, for small problems the
-// launches. Needs compute capability 9.0, no later one.
+// planes. Six products of planes instead of three. A sample of a tile's rows tells whether planes
+// are as accurate as FP32 (sample.cuh); if not, the tile is multiplied in FP64. What limits it: the
+// tensor cores, for a C of few rows or columns memory bandwidth, for small problems the ends of a
+// tile. Needs compute capability 9.0, no later one.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -14,10 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/choices/bf16x6.hpp>
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/cublas_error.hpp>
-#include <tilegate/common/fp32_candidates.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/operand_map.hpp>
 #include <tilegate/common/split_operands.cuh>
@@ -40,12 +38,13 @@ struct Tile {
   int columns;  // of the accumulators
   bool is_transposed;
   int block_m, block_n;
-  double k_tile_seconds, words_k_tile_seconds;  // expected, on an NVIDIA H200: copies of boxes
+  // Expected for a k tile, on an NVIDIA H200: by planes with copies of boxes and of words, in FP64.
+  double k_tile_seconds, words_k_tile_seconds, fp64_k_tile_seconds;
 };
 constexpr Tile kTiles[] = {
-    {"128x128", 128, false, kRowsOfX, 128, 1.17e-6, 1.86e-6},
-    {"128x64", 64, false, kRowsOfX, 64, 0.73e-6, 1.35e-6},
-    {"64x128", 64, true, 64, kRowsOfX, 0.82e-6, 1.2e-6},
+    {"128x128", 128, false, kRowsOfX, 128, 1.17e-6, 1.86e-6, 2.37e-6},
+    {"128x64", 64, false, kRowsOfX, 64, 0.73e-6, 1.35e-6, 1.33e-6},
+    {"64x128", 64, true, 64, kRowsOfX, 0.82e-6, 1.2e-6, 1.37e-6},
 };
 
 // How the tiles are divided among blocks: the first `whole` are not split, the others into
@@ -70,12 +69,12 @@ bool copies_boxes(const Problem& problem) {
 
 // Expected seconds; how they were found is in EXPERIMENTS.md.
 double seconds(const Tile& tile, const Partition& partition, const Problem& problem,
-               const Device& device) {
-  constexpr double kLaunches = 7.5e-6, kTileSeconds = 4.3e-6;  // both ends of a tile
-  constexpr double kWordsOfC = 4e-6;                           // per tile
+               const Device& device, bool in_fp64) {
+  constexpr double kLaunches = 7e-6, kTileSeconds = 4.3e-6;  // both ends of a tile
+  constexpr double kWordsOfC = 4e-6;                         // per tile
   const std::int64_t sms = device.multiprocessors;
-  const double k_tile_seconds =
-      copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
+  const double by_planes = copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
+  const double k_tile_seconds = in_fp64 ? tile.fp64_k_tile_seconds : by_planes;
   const double ends = kTileSeconds + (allows_float2_of_c(problem) ? 0.0 : kWordsOfC);
   const auto of = [&](std::int64_t count, std::int64_t k_tiles) {
     return static_cast<double>(ceil_div(count, sms)) *
@@ -105,8 +104,8 @@ std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
     Partition fastest = partitions.front();
     for (std::int64_t k_splits = 2; k_splits <= most; ++k_splits) {
       const Partition partition{tiles, k_tiles, whole, k_splits};
-      if (fastest.k_splits == 1 ||
-          seconds(tile, partition, problem, device) < seconds(tile, fastest, problem, device)) {
+      if (fastest.k_splits == 1 || seconds(tile, partition, problem, device, false) <
+                                       seconds(tile, fastest, problem, device, false)) {
         fastest = partition;
       }
     }
@@ -197,47 +196,19 @@ std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& pa
   };
   const GemmParams params = gemm_params(tile, partition, problem);
   const bool float2_c = params.float2_c && !tile.is_transposed;
-  std::vector<PlannedKernel> kernels = {
-      {.name = std::string(tile.name) + " a " + layout(Operand::kA) + ", b " + layout(Operand::kB) +
-               (params.boxes ? ", boxes" : ", words") + (float2_c ? " to float2" : " to words"),
-       .parameters = {parameter::rows(tile.block_m), parameter::columns(tile.block_n),
-                      parameter::depth(kBlockK),
-                      parameter::count("work tiles of a block", of_block),
-                      parameter::ring("k tiles of a block", of_block * k_tiles, stages),
-                      parameter::tiles("k tiles of sums", k_tiles, params.sum_k_tiles),
-                      parameter::count("splits", partition.k_splits)},
-       .decision = kDecidedSix}};
-  for (const Operand operand : {Operand::kA, Operand::kB}) {
-    const bool is_a = operand == Operand::kA;
-    kernels.push_back(
-        {.name = std::string("sample ") + layout(operand),
-         .parameters = {is_a ? parameter::rows(kSampleRows) : parameter::columns(kSampleRows)}});
-  }
-  return kernels;
-}
-
-// Offsets in the workspace, in bytes. The decision comes first.
-struct Workspace {
-  std::size_t distances = kFp32Workspace, partials = 0, bytes = 0;
-
-  Workspace(const SampleJobs& sample, std::size_t partial_bytes, std::size_t fp32_bytes)
-      : partials(distances +
-                 aligned(sizeof(std::uint32_t) *
-                         (std::size_t{sample.operand[0].groups} + sample.operand[1].groups))),
-        bytes(std::max(partials + partial_bytes, kFp32Workspace + fp32_bytes)) {}
-};
-
-Status enqueue_sample(SampleJobs jobs, const KernelArgs& args, std::uint32_t* distances,
-                      Stream stream) {
-  jobs.pointers[0] = {args.a, args.lda, args.stride_a};
-  jobs.pointers[1] = {args.b, args.ldb, args.stride_b};
-  jobs.distances = distances;
-  return device::launch({.kernel = "sample",
-                         .blocks = std::int64_t{jobs.operand[0].groups} + jobs.operand[1].groups,
-                         .threads_x = kSampleThreads,
-                         .shared_bytes = sizeof(SampleStorage),
-                         .overlaps_previous = true},
-                        stream, sample, jobs);
+  const std::string name = std::string(tile.name) + " a " + layout(Operand::kA) + ", b " +
+                           layout(Operand::kB) + (params.boxes ? ", boxes" : ", words") +
+                           (float2_c ? " to float2" : " to words");
+  const std::vector parameters = {parameter::rows(tile.block_m),
+                                  parameter::columns(tile.block_n),
+                                  parameter::depth(kBlockK),
+                                  parameter::count("work tiles of a block", of_block),
+                                  parameter::ring("k tiles of a block", of_block * k_tiles, stages),
+                                  parameter::count("splits", partition.k_splits)};
+  std::vector by_planes = parameters;
+  by_planes.push_back(parameter::tiles("k tiles of sums", k_tiles, params.sum_k_tiles));
+  return {{.name = name, .parameters = by_planes, .decision = kDecidedSix},
+          {.name = name + " in FP64", .parameters = parameters, .decision = kDecidedFp64}};
 }
 
 // The tensor maps, without addresses.
@@ -254,80 +225,63 @@ Status make_maps(const Tile& tile, const Problem& problem, OperandMaps* maps) {
   });
 }
 
-// `fp32`: the kernels for operands that planes do not serve.
+// Bytes of the decisions, which the workspace begins with. The partial sums follow.
+std::size_t decision_bytes(const Partition& partition) {
+  return aligned(sizeof(std::int32_t) * static_cast<std::size_t>(partition.tiles));
+}
+
 Candidate candidate(const Tile& tile, const Partition& partition, const Problem& problem,
-                    const Device& device, const Candidate& fp32, bool fp32_is_as_accurate) {
-  SampleJobs sampling;
-  sampling.operand[0] = sampled(problem, Operand::kA);
-  sampling.operand[1] = sampled(problem, Operand::kB);
-  const Workspace where(sampling, partial_bytes(tile, partition), fp32.choice.workspace_bytes);
-  GemmParams params = gemm_params(tile, partition, problem);
-  params.groups_a = sampling.operand[0].groups;
-  params.groups_b = sampling.operand[1].groups;
+                    const Device& device) {
+  const GemmParams params = gemm_params(tile, partition, problem);
   const bool a = is_along_k(problem, Operand::kA), b = is_along_k(problem, Operand::kB);
   const bool x = tile.is_transposed ? b : a, y = tile.is_transposed ? a : b;
   const std::int64_t blocks = std::min<std::int64_t>(partition.work(), device.multiprocessors);
   OperandMaps planned{};
   Status status = make_maps(tile, problem, &planned);
-  const auto enqueue = [=, apart = fp32.choice, longest_sum = longest_sum_of(problem)](
-                           const KernelArgs& args, Stream stream) {
+  const auto enqueue = [=](const KernelArgs& args, Stream stream) {
     auto* base = static_cast<std::byte*>(args.workspace);
-    auto* distances = reinterpret_cast<std::uint32_t*>(base + where.distances);
-    if (Status s = enqueue_sample(sampling, args, distances, stream); !s.ok()) return s;
     GemmParams placed = params;
-    placed.distances = distances;
-    placed.decision = reinterpret_cast<std::int32_t*>(base);
-    KernelArgs planes = args;
-    planes.workspace = base + where.partials;
+    placed.decisions = reinterpret_cast<std::int32_t*>(base);
+    KernelArgs sums = args;
+    sums.workspace = base + decision_bytes(partition);
     OperandMaps maps = planned;
     if (params.boxes) {
       if (Status s = set_addresses(args, &maps); !s.ok()) return s;
     }
     const device::TensorMap &map_x = tile.is_transposed ? maps.b : maps.a,
                             &map_y = tile.is_transposed ? maps.a : maps.b;
-    const auto multiply_planes = [&]<typename Config>(Config) {
-      return device::launch({.kernel = "multiply planes",
+    const auto launch = [&]<typename Config>(Config) {
+      return device::launch({.kernel = "multiply",
                              .blocks = blocks,
                              .threads_x = kNumThreads,
                              .shared_bytes = sizeof(GemmStorage<Config>),
                              .overlaps_previous = true},
-                            stream, multiply<Config>, planes, placed, map_x, map_y);
+                            stream, multiply<Config>, sums, placed, map_x, map_y);
     };
-    if (Status s = with_config(tile.columns, x, y, multiply_planes); !s.ok()) return s;
-    if (partition.split_tiles() > 0) {
-      const Condition decided{placed.decision, kDecidedSix};
-      if (Status s = split_sums::enqueue(planes, params.split_k, partition.split_tiles(), true,
-                                         stream, decided);
-          !s.ok()) {
-        return s;
-      }
-    }
-    return enqueue_fp32(apart, longest_sum, args, stream);
+    Status s = with_config(tile.columns, x, y, launch);
+    if (!s.ok() || partition.split_tiles() == 0) return s;
+    return split_sums::enqueue(sums, params.split_k, partition.split_tiles(), true, stream,
+                               Always{});
   };
   return {.choice = {.status = std::move(status),
                      .configuration = name_of(tile, partition),
-                     .rounding_chain = std::max({rounding_chain(partition),
-                                                 fp32_rounding_chain(problem) + partition.k_splits,
-                                                 fp32.choice.rounding_chain}),
-                     .workspace_bytes = where.bytes,
+                     .rounding_chain = std::max(rounding_chain(partition),
+                                                fp32_rounding_chain(problem) + partition.k_splits),
+                     .workspace_bytes = decision_bytes(partition) + partial_bytes(tile, partition),
                      .decides_on_device = true,
                      .enqueue = enqueue,
                      .kernels = [=] { return planned_kernels(tile, partition, problem, device); }},
-          .seconds = seconds(tile, partition, problem, device) + fp32.choice.idle_seconds,
-          .is_as_accurate = fp32_is_as_accurate && is_as_accurate(partition, problem),
-          .fp32_seconds = fp32.seconds};
+          .seconds = seconds(tile, partition, problem, device, false),
+          .is_as_accurate = is_as_accurate(partition, problem),
+          .fp32_seconds = seconds(tile, partition, problem, device, true)};
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
-  constexpr double kSampleBlocks = static_cast<double>(kChunkRows) / kSampleRows;  // at most
-  if (Status s = check_split_size(problem, kFp32Tile, kSampleBlocks); !s.ok()) {
+  constexpr double kNoSplitBlocks = 0.0;
+  if (Status s = check_split_size(problem, kFp32Tile, kNoSplitBlocks); !s.ok()) {
     return {{.choice = {.status = std::move(s)}}};
   }
   if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
-  Fp32Candidates of_others = Fp32Candidates::of(kChoices, problem, device);
-  of_others.always = true;
-  const auto fp32 = of_others.best(0.0, 0);
-  if (!fp32) return {plain_candidate(problem)};
   std::vector<Candidate> all;
   for (const Tile& tile : kTiles) {
     const double tiles = static_cast<double>(problem.batch) *
@@ -335,8 +289,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
                          static_cast<double>(ceil_div(problem.shape.n, tile.block_n));
     if (tiles > static_cast<double>(kMaxBlocks)) continue;  // 128x128 has fewer
     for (const Partition& partition : partitions_of(tile, problem, device)) {
-      all.push_back(candidate(tile, partition, problem, device, *fp32,
-                              of_others.is_as_accurate(fp32->choice)));
+      all.push_back(candidate(tile, partition, problem, device));
     }
   }
   if (std::ranges::any_of(all, &Candidate::is_as_accurate)) {
@@ -346,9 +299,6 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
 }
 
 Status setup() {
-  for (const Stage* stage : kChoices) {
-    if (Status s = stage->prepare(); !s.ok()) return s;
-  }
   for (const int columns : {64, 128}) {
     for (const int along : {0, 1, 2, 3}) {
       Status status =

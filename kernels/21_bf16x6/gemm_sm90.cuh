@@ -9,8 +9,12 @@
 //
 // x is op(A) and y op(B); or, transposed, x is op(B) and y op(A): that is for C of few rows.
 //
-// In order: configuration, shared memory, producer, fragments, main loop, range check, epilogue,
-// decision, kernel.
+// For each work tile, a sample of its rows decides whether planes are as accurate as FP32. If not,
+// producers pass y on as it is, and consumers multiply in FP64 on tensor cores, which takes about
+// as long as FP32 on CUDA cores.
+//
+// In order: configuration, shared memory, decisions, producer, fragments, sample, main loops, range
+// check, epilogue, kernel.
 #pragma once
 
 #include <array>
@@ -19,12 +23,12 @@
 
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/fp32_candidates.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/tensor_map.hpp>
+#include <tilegate/device/warp_mma.cuh>
 #include <tilegate/stage.hpp>
 
 #include "bf16.cuh"
@@ -36,7 +40,7 @@ constexpr int kBlockK = 32;
 constexpr int kSliceK = 16;  // k of one wgmma
 constexpr int kSlices = kBlockK / kSliceK;
 constexpr int kRowsOfX = 128;
-constexpr std::int32_t kDecidedSix = 6;  // products; else kDecidedFp32
+constexpr std::int32_t kDecidedSix = 6, kDecidedFp64 = 64;  // see Choice::decides_on_device
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
 constexpr int kProducerWarps = kProducers / 32;
@@ -88,6 +92,17 @@ struct Config {
     if constexpr (kXAlongK) return row * kBlockK + (k ^ (row & 7) << 2);
     return row / 32 * (32 * kBlockK) + k * 32 + (row % 32 ^ (k & 7) << 2);
   }
+  // Offset of an element of y that is not split, in floats: (k, row). Rows are permuted so that
+  // four k of eight rows are in different banks, where they are loaded and where they are stored.
+  static __device__ int offset_in_y(int row, int k) {
+    return k * kColumns + (row ^ ((k ^ k >> 2) & 3) << 3);
+  }
+  // An element of x, four · 4 k and row_8 · 8 rows behind the one with offset `first`, whose row is
+  // one of the first eight of 16, and k one of the first four.
+  static __device__ const float* in_x(const float* x, int first, int row_8, int four) {
+    if constexpr (kXAlongK) return x + (first ^ four * 4) + row_8 * 8 * kBlockK;
+    return x + (first ^ row_8 * 8 ^ (four & 1) * 16) + four * 4 * 32;
+  }
   // The row of lanes 4·group to 4·group + 3 of a consumer, of eight. Along k even rows come first:
   // so that half a warp loads from all banks.
   static __device__ int row_of_lanes(int group) {
@@ -125,7 +140,24 @@ struct GemmStorage {
   std::uint32_t range_of_x[kConsumers];
   // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
   unsigned votes[2][kConsumers / 32];
-  std::uint32_t distances[2][kNumThreads / 32];  // the largest of each warp, of A and of B
+  Sample samples[2];  // of a work tile, and of the next
+  device::Barrier sampled[2];
+  static_assert(Sample::kWarps == kConsumers / 32);
+};
+
+// A thread's view of the decisions for one work tile after another.
+class Decisions {
+ public:
+  // Whether the next work tile is multiplied by planes, once it is sampled.
+  __device__ bool next(const Sample (&samples)[2], device::Barrier (&sampled)[2]) {
+    const unsigned slot = tiles_ & 1;
+    device::barrier_wait(sampled[slot], tiles_ >> 1 & 1);
+    ++tiles_;
+    return __shfl_sync(~0U, samples[slot].allows_planes(), 0);  // for nvcc: the same in all lanes
+  }
+
+ private:
+  unsigned tiles_ = 0;
 };
 
 // Kernel parameters beside KernelArgs.
@@ -135,10 +167,8 @@ struct GemmParams {
   bool is_transposed = false;
   bool boxes = false;  // TMA can load A and B
   bool float2_c = false;
-  int sum_k_tiles = 0;                       // k tiles of a sum that is added to a total
-  const std::uint32_t* distances = nullptr;  // of groups of rows of A, then of B
-  unsigned groups_a = 0, groups_b = 0;
-  std::int32_t* decision = nullptr;
+  int sum_k_tiles = 0;                // k tiles of a sum that is added to a total
+  std::int32_t* decisions = nullptr;  // per tile of C
   Fp32Args fp32;
 };
 
@@ -256,7 +286,6 @@ class Producer {
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
-    next_split(args, params, blockIdx.x);
     for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
       const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
       const auto copy_tiles = [&](auto copy) {
@@ -343,15 +372,27 @@ class Producer {
     }
   }
 
-  // Splits y of the oldest tile in flight. Then the consumers may read the tile.
+  // Splits y of the oldest tile in flight, or copies it. Then the consumers may read the tile.
   __device__ void split(const KernelArgs& args, const GemmParams& params) {
+    if (left_ == 0) begin_work(args, params);
     if constexpr (kBoxes) {
       device::barrier_wait(smem_.copied[stage_of_y_][warp_], phase_of_y_);
     } else {
       device::copy_async_wait<Config::kAhead - 1>();
     }
     pipeline_.producer_acquire(smem_.empty);
-    std::byte* planes = smem_.planes[pipeline_.stage];
+    if (by_planes_) {
+      store_planes(smem_.planes[pipeline_.stage]);
+    } else {
+      copy_y(reinterpret_cast<float*>(smem_.planes[pipeline_.stage]));
+    }
+    if (--left_ == 0) publish_range();
+    device::fence_async_proxy();
+    device::barrier_arrive(smem_.full[pipeline_.stage]);
+    pipeline_.advance();
+  }
+
+  __device__ void store_planes(std::byte* planes) {
 #pragma unroll
     for (int i = 0; i < OfY::kCount; ++i) {
       const auto v = device::load_vector<float4>(own_of_y(i));
@@ -366,18 +407,29 @@ class Producer {
                              make_float2(float_of(low.plane[p]), float_of(high.plane[p])));
       }
     }
-    if (--left_ == 0) {
-      publish_range();
-      next_split(args, params, split_work_ + gridDim.x);
-    }
-    device::fence_async_proxy();
-    device::barrier_arrive(smem_.full[pipeline_.stage]);
-    pipeline_.advance();
   }
 
-  __device__ void next_split(const KernelArgs& args, const GemmParams& params, unsigned index) {
-    split_work_ = index;
-    if (index < params.work) left_ = params.split_k.work_tile(index, args.workspace).k_tiles;
+  __device__ void copy_y(float* y) {
+#pragma unroll
+    for (int i = 0; i < OfY::kCount; ++i) {
+      const At at = OfY::at(i, thread_);
+      const auto v = device::load_vector<float4>(own_of_y(i));
+      if constexpr (Config::kYAlongK) {
+        y[Config::offset_in_y(at.row, at.k)] = v.x;
+        y[Config::offset_in_y(at.row, at.k + 1)] = v.y;
+        y[Config::offset_in_y(at.row, at.k + 2)] = v.z;
+        y[Config::offset_in_y(at.row, at.k + 3)] = v.w;
+      } else {
+        device::store_vector(y + Config::offset_in_y(at.row, at.k), v);
+      }
+    }
+  }
+
+  // The next work tile to split.
+  __device__ void begin_work(const KernelArgs& args, const GemmParams& params) {
+    left_ = params.split_k.work_tile(split_work_, args.workspace).k_tiles;
+    split_work_ += gridDim.x;
+    by_planes_ = decisions_.next(smem_.samples, smem_.sampled);
   }
 
   __device__ void publish_range() {
@@ -391,10 +443,12 @@ class Producer {
   Pipeline<Config::kStages> pipeline_;
   unsigned copied_ = 0;  // tiles
   int stage_of_x_ = 0, stage_of_y_ = 0;
-  unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
-  unsigned split_work_ = 0;  // the work tile of the next split
-  int left_ = 0, slot_ = 0;  // its k tiles, and its place in range_of_y
-  Range range_;              // of its y
+  unsigned phase_of_y_ = 1;           // of `copied` of the oldest tile, once kAhead are in flight
+  unsigned split_work_ = blockIdx.x;  // the next work tile to split
+  int left_ = 0, slot_ = 0;           // k tiles of the one before, and its place in range_of_y
+  bool by_planes_ = true;             // it, not in FP32
+  Decisions decisions_;
+  Range range_;  // of its y
 };
 
 // A consumer thread's fragments of x: per slice and plane its part of 64×16 elements, rows
@@ -434,6 +488,37 @@ class Consumer {
   __device__ explicit Consumer(Storage& smem)
       : smem_(smem), consumer_(static_cast<int>(threadIdx.x) - kProducers) {}
 
+  // Samples the work tile `index`, if there is one, at places of its own k. Each warp has an eighth
+  // of its rows. Without branches: else nvcc keeps addresses for wgmma in ordinary registers.
+  __device__ void sample(const KernelArgs& args, const GemmParams& params, unsigned index) {
+    if (index >= params.work) return;
+    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+    const int warp = consumer_ / 32;
+    const auto distance = [&]<bool kAlongK, int kRowsOfTile>(bool is_a) {
+      constexpr int kRows = kRowsOfTile / Sample::kWarps;
+      const std::int64_t row = (is_a ? work.row : work.col) + warp * kRows;
+      const std::int64_t ld = is_a ? args.lda : args.ldb;
+      const float* from = is_a ? args.a + work.batch_index * args.stride_a
+                               : args.b + work.batch_index * args.stride_b;
+      const int rows = at_most((is_a ? args.shape.m : args.shape.n) - row, kRows);
+      const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
+      const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
+      return largest_distance<kAlongK, kRows>(
+          from + (kAlongK ? row * ld + first_k : first_k * ld + row), ld, rows, k);
+    };
+    const std::uint32_t of_x = distance.template operator()<Config::kXAlongK, kRowsOfX>(
+                            !params.is_transposed),
+                        of_y = distance.template operator()<Config::kYAlongK, Config::kColumns>(
+                            params.is_transposed);
+    if (consumer_ % 32 == 0) {
+      Sample& sample = smem_.samples[samples_ & 1];
+      sample.of_x[warp] = of_x;
+      sample.of_y[warp] = of_y;
+      device::barrier_arrive(smem_.sampled[samples_ & 1]);
+    }
+    ++samples_;
+  }
+
   // sums ← the products of a work tile, in two levels: sums of `sum_k_tiles` k tiles are added to
   // totals.
   __device__ void multiply(int k_tiles, int sum_k_tiles, Range& range, Sums& sums) {
@@ -451,6 +536,47 @@ class Consumer {
     if (has_totals) add_totals(totals, sums);
   }
 
+  // sums ← the products of a work tile in FP64, rounded once.
+  __device__ void multiply_fp64(int k_tiles, Sums& sums) {
+    double acc[kSums / 4][4]{};
+    const int lane = consumer_ % 32, row = consumer_ / 32 * 16 + Config::row_of_lanes(lane / 4);
+    const int first_of_x = Config::offset_in_x(row, lane % 4);
+    // Offsets of y at k lane % 4 and rows lane / 4 + 8·i: those of other k and rows differ by a
+    // constant.
+    int first_of_y[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) first_of_y[i] = Config::offset_in_y(8 * i + lane / 4, lane % 4);
+#pragma unroll 1
+    for (; k_tiles > 0; --k_tiles) {
+      pipeline_.consumer_wait(smem_.full);
+      const float* x = smem_.x[stage_of_x_];
+      const auto* y = reinterpret_cast<const float*>(smem_.planes[pipeline_.stage]);
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) {
+        double of_x[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          of_x[i] = *Config::in_x(x, first_of_x, i % 2, slice * 4 + i / 2);
+#pragma unroll
+        for (int j = 0; j < kSums / 4; ++j) {
+          double of_y[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            of_y[i] = y[first_of_y[(j ^ i) & 3] + (slice * kSliceK + 4 * i) * Config::kColumns +
+                        j / 4 * 32];
+          }
+          device::mma_f64(acc[j], of_x, of_y);
+        }
+      }
+      __syncwarp();  // all lanes have read the tile before one releases it
+      if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
+      pipeline_.advance();
+      if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) sums[i] = static_cast<float>(acc[i / 4][i % 4]);
+  }
+
   // Whether the sums of the work tile need FP32: one is NaN or Inf, or so small that products may
   // be missing which planes have lost. The same in all consumers.
   __device__ bool needs_fp32(int k, const Range& range, const Sums& sums) {
@@ -458,7 +584,7 @@ class Consumer {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) special += 0.0F * sums[i];
     const auto& range_of_y = smem_.range_of_y[slot_];
-    if (++slot_ == Storage::kWorkTiles) slot_ = 0;
+    skip_range();
     const bool may_lose = Range::may_lose(range.word()) || Range::may_lose(range_of_y[consumer_]);
     constexpr unsigned kSpecial = 1, kMayLose = 2;
     const unsigned found = any_of((special != special ? kSpecial : 0) | (may_lose ? kMayLose : 0));
@@ -477,6 +603,11 @@ class Consumer {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) is_small = is_small || !(std::fabs(sums[i]) >= least);
     return any_of(is_small ? 1 : 0) != 0;
+  }
+
+  // To the next work tile's range of y.
+  __device__ void skip_range() {
+    if (++slot_ == Storage::kWorkTiles) slot_ = 0;
   }
 
  private:
@@ -570,6 +701,7 @@ class Consumer {
   Pipeline<Config::kStages> pipeline_;
   int stage_of_x_ = 0;
   int slot_ = 0, votes_ = 0;  // in range_of_y; the next set of votes
+  unsigned samples_ = 0;
 };
 
 // Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
@@ -648,50 +780,34 @@ template <typename Config>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
+  Decisions decisions;
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
+  consumer.sample(args, params, blockIdx.x);
   for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+    const bool by_planes = decisions.next(smem.samples, smem.sampled);
+    if (thread == 0 && work.first_k_tile == 0) {
+      params.decisions[params.split_k.tile_of(index)] = by_planes ? kDecidedSix : kDecidedFp64;
+    }
+    consumer.sample(args, params, index + gridDim.x);
     float sums[Config::kSums];
     Range range;
-    consumer.multiply(work.k_tiles, params.sum_k_tiles, range, sums);
+    if (by_planes) {
+      consumer.multiply(work.k_tiles, params.sum_k_tiles, range, sums);
+    } else {
+      consumer.multiply_fp64(work.k_tiles, sums);
+    }
     const KernelArgs out = output_of(args, params.split_k, work);
     const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
     const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
-    if (consumer.needs_fp32(k, range, sums)) {
+    if (!by_planes) consumer.skip_range();
+    if (by_planes && consumer.needs_fp32(k, range, sums)) {
       multiply_fp32(args, out, params, work, k, thread, smem.fp32);
     } else {
       store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
                          thread, sums);
     }
   }
-}
-
-// Whether planes are accurate enough, from the distances of all groups. Every block decides the
-// same; one stores the decision.
-template <typename Config>
-__device__ bool decide(const GemmParams& params, GemmStorage<Config>& smem) {
-  const unsigned thread = threadIdx.x;
-  std::uint32_t a = 0, b = 0;
-  for (unsigned i = thread; i < params.groups_a; i += kNumThreads)
-    a = larger(a, params.distances[i]);
-  for (unsigned i = thread; i < params.groups_b; i += kNumThreads) {
-    b = larger(b, params.distances[params.groups_a + i]);
-  }
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    a = larger(a, __shfl_xor_sync(~0U, a, lanes));
-    b = larger(b, __shfl_xor_sync(~0U, b, lanes));
-  }
-  if (thread % 32 == 0) {
-    smem.distances[0][thread / 32] = a;
-    smem.distances[1][thread / 32] = b;
-  }
-  __syncthreads();  // all warps have stored theirs; the mbarriers are initialised
-  for (const std::uint32_t of_warp : smem.distances[0]) a = larger(a, of_warp);
-  for (const std::uint32_t of_warp : smem.distances[1]) b = larger(b, of_warp);
-  const bool allows = allows_planes(a, b);
-  if (blockIdx.x == 0 && thread == 0) *params.decision = allows ? kDecidedSix : kDecidedFp32;
-  return allows;
 }
 
 template <typename Config>
@@ -707,6 +823,9 @@ __global__ void __launch_bounds__(kNumThreads, 1)
     for (auto& of_tile : smem.copied) {
       for (device::Barrier& copied : of_tile) device::barrier_init(copied, 1);
     }
+    for (device::Barrier& sampled : smem.sampled) {
+      device::barrier_init(sampled, kConsumers / 32);
+    }
     device::barrier_init_fence();
     if (params.boxes) {
       device::prefetch_tensor(map_x);
@@ -715,7 +834,7 @@ __global__ void __launch_bounds__(kNumThreads, 1)
   }
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  if (!decide(params, smem)) return;
+  __syncthreads();  // the mbarriers are initialised
   if (threadIdx.x < kProducers) {
     device::reg_dealloc<kProducerRegisters>();
     if (params.boxes) {

@@ -9,122 +9,30 @@
 // Nor are planes taken where all elements are almost equal: then all truncations have one sign.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
-#include <tilegate/common/divisor.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
-#include <tilegate/stage.hpp>
 
 namespace tilegate::bf16x6 {
 
 // In octaves. kMostDistance is for the mean distances of both operands together, each of the row
-// where it is largest: a product 24 octaves below the largest just changes an FP32 sum. An element
-// that is farther than kFarthest, or 0, counts as kFarthest.
-constexpr int kMostDistance = 24, kFarthest = 24;
-constexpr float kLeastDistance = 0.0625F;
+// where it is largest: a product 24 octaves below the largest just changes an FP32 sum. Less by
+// half, because a sample that is 0 but for one element has a mean of 23.25. An element that is
+// farther than kFarthest, or 0, counts as kFarthest.
+constexpr float kMostDistance = 23.5F, kLeastDistance = 0.0625F;
+constexpr int kFarthest = 24;
 
-// A block samples a group of rows, at kPieces places of their K, kPieceK elements each.
-constexpr int kSampleRows = 32, kPieces = 8, kPieceK = 8;
+// Rows are sampled at kPieces places of their K, kPieceK elements each.
+constexpr int kPieces = 4, kPieceK = 8;
 constexpr int kSampled = kPieces * kPieceK;  // per row
-constexpr int kSampleThreads = kSampleRows * kPieces;
-constexpr std::int64_t kMostGroups = 512;  // per operand
-static_assert(kPieces * 32 == kSampleThreads, "a piece per warp");
-
-// One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
-struct Sampled {
-  bool along_k = false;
-  std::int64_t rows = 0, k = 0;
-  unsigned groups = 0;    // sampled ones
-  Divisor groups_of;      // all groups of a matrix
-  std::int64_t step = 1;  // from a sampled group to the next, over all matrices
-};
-
-struct SamplePointers {
-  const float* from = nullptr;
-  std::int64_t ld = 0, stride = 0;
-};
-
-struct SampleJobs {
-  Sampled operand[2];
-  SamplePointers pointers[2];
-  std::uint32_t* distances = nullptr;  // a number per group, those of op(A) first
-};
-
-__device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b) { return a > b ? a : b; }
-
-struct SampleStorage {
-  std::uint32_t magnitude[kSampleRows][kSampled + 1];
-  std::uint32_t distances[kSampleThreads / 32];
-};
 
 // Magnitudes are those of BF16, as integers: about 128·log2(|x|). Distances are summed over the
 // sample of a row.
 constexpr std::uint32_t kOctave = 128;
 
-// Stores the largest sum of distances of each group's rows.
-inline __global__ void __launch_bounds__(kSampleThreads) sample(SampleJobs jobs) {
-  auto& smem = device::shared_storage<SampleStorage>();
-  device::wait_for_previous_kernel();
-  device::launch_dependents();
-  const bool is_b = blockIdx.x >= jobs.operand[0].groups;
-  const Sampled& operand = jobs.operand[is_b ? 1 : 0];
-  const SamplePointers& pointers = jobs.pointers[is_b ? 1 : 0];
-  const unsigned sampled = blockIdx.x - (is_b ? jobs.operand[0].groups : 0);
-  const auto group = static_cast<std::uint32_t>(sampled * operand.step);
-  const std::uint32_t matrix = operand.groups_of.quotient(group);
-  const std::int64_t first_row =
-      std::int64_t{operand.groups_of.remainder(group, matrix)} * kSampleRows;
-
-  // A warp reads a piece of all rows; its lanes lie beside each other in memory.
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, piece = thread / 32;
-  const std::int64_t first_k = piece * ((operand.k - kPieceK) / (kPieces - 1));
-  const std::int64_t next_row = operand.along_k ? pointers.ld : 1;
-  const std::int64_t next_k = operand.along_k ? 1 : pointers.ld;
-  const float* from =
-      pointers.from + matrix * pointers.stride + first_row * next_row + first_k * next_k;
-  const int rows = at_most(operand.rows - first_row, kSampleRows);
-#pragma unroll
-  for (int i = 0; i < kPieceK; ++i) {
-    constexpr int kRowsOfLoad = 32 / kPieceK;
-    const int row = operand.along_k ? i * kRowsOfLoad + lane / kPieceK : lane;
-    const int k = operand.along_k ? lane % kPieceK : i;
-    const float x = row < rows ? from[row * next_row + k * next_k] : 0.0F;
-    smem.magnitude[row][piece * kPieceK + k] = bits_of(x) << 1 >> 17;
-  }
-  __syncthreads();  // all pieces are stored
-
-  // kPieces threads per row.
-  const int row = thread / kPieces;
-  const auto& of_row = smem.magnitude[row];
-  const int first = thread % kPieces * kPieceK;
-  std::uint32_t largest = 0;
-#pragma unroll
-  for (int i = 0; i < kPieceK; ++i) largest = larger(largest, of_row[first + i]);
-#pragma unroll
-  for (int lanes = kPieces / 2; lanes > 0; lanes /= 2) {
-    largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
-  }
-  std::uint32_t distance = 0;
-#pragma unroll
-  for (int i = 0; i < kPieceK; ++i) {
-    const std::uint32_t below = largest - of_row[first + i];
-    distance += below < kFarthest * kOctave ? below : kFarthest * kOctave;
-  }
-#pragma unroll
-  for (int lanes = kPieces / 2; lanes > 0; lanes /= 2) {
-    distance += __shfl_xor_sync(~0U, distance, lanes);
-  }
-#pragma unroll
-  for (int lanes = 16; lanes >= kPieces; lanes /= 2) {
-    distance = larger(distance, __shfl_xor_sync(~0U, distance, lanes));
-  }
-  if (lane == 0) smem.distances[piece] = distance;
-  __syncthreads();  // all warps have stored theirs
-  if (thread != 0) return;
-  for (const std::uint32_t of_warp : smem.distances) distance = larger(distance, of_warp);
-  jobs.distances[blockIdx.x] = distance;
+__host__ __device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
+  return a > b ? a : b;
 }
 
 // Whether planes are as accurate as FP32, from the largest sums of distances of both operands.
@@ -133,19 +41,82 @@ __host__ __device__ inline bool allows_planes(std::uint32_t a, std::uint32_t b) 
   return distance >= kLeastDistance && distance <= kMostDistance;
 }
 
-// Plans.
-
-inline Sampled sampled(const Problem& problem, Operand operand) {
-  const std::int64_t rows = split_extent(problem, operand);
-  const std::int64_t of_matrix = ceil_div(rows, std::int64_t{kSampleRows});
-  const std::int64_t all = split_matrices(problem, operand) * of_matrix;
-  const std::int64_t step = ceil_div(all, kMostGroups);
-  return {.along_k = is_along_k(problem, operand),
-          .rows = rows,
-          .k = problem.shape.k,
-          .groups = static_cast<unsigned>(ceil_div(all, step)),
-          .groups_of = Divisor(static_cast<std::uint32_t>(of_matrix)),
-          .step = step};
+// The largest sum of distances of a row, of kRows rows from `from` on; `rows` of them are in the
+// operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row]. Called by a warp;
+// the result is the same in all lanes.
+template <bool kAlongK, int kRows>
+__device__ std::uint32_t largest_distance(const float* from, std::int64_t ld, int rows, int k) {
+  // The lanes of a load lie beside each other in memory: pieces of some rows, or some k of all
+  // rows. kLanes lanes have the elements of a row.
+  constexpr int kLanes = kAlongK ? kPieceK : 32 / kRows;
+  constexpr int kLoads = kRows * kPieceK / 32;  // per piece
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = kAlongK ? lane / kPieceK : lane % kRows,
+            first_k = kAlongK ? lane % kPieceK : lane / kRows;
+  const std::int64_t next_k = kAlongK ? 1 : ld, next_row = kAlongK ? ld : 1;
+  const std::int64_t next_load = kAlongK ? 32 / kPieceK * next_row : kLanes * next_k;
+  const std::int64_t next_piece = (k - kPieceK) / (kPieces - 1) * next_k;
+  from += row * next_row + first_k * next_k;
+  std::uint32_t magnitude[kLoads][kPieces];
+#pragma unroll
+  for (int piece = 0; piece < kPieces; ++piece, from += next_piece) {
+    const float* at = from;
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i, at += next_load) {
+      const float x = row + (kAlongK ? i * (32 / kPieceK) : 0) < rows ? *at : 0.0F;
+      magnitude[i][piece] = bits_of(x) << 1 >> 17;
+    }
+  }
+  // Of all lanes that differ by lane % (2·most) / least.
+  const auto over_lanes = [](auto value, int most, int least, auto combine) {
+    for (int lanes = most; lanes >= least; lanes /= 2) {
+      value = combine(value, __shfl_xor_sync(~0U, value, lanes));
+    }
+    return value;
+  };
+  const auto sum = [](std::uint32_t a, std::uint32_t b) { return a + b; };
+  constexpr int kMost = kAlongK ? kLanes / 2 : 16, kLeast = kAlongK ? 1 : kRows;  // lanes of a row
+  // The elements of i to `end` are of one row.
+  const auto distance_of = [&](int begin, int end) {
+    std::uint32_t largest = 0, distance = 0;
+#pragma unroll
+    for (int i = begin; i < end; ++i) {
+#pragma unroll
+      for (const std::uint32_t of_piece : magnitude[i]) largest = larger(largest, of_piece);
+    }
+    largest = over_lanes(largest, kMost, kLeast, larger);
+#pragma unroll
+    for (int i = begin; i < end; ++i) {
+#pragma unroll
+      for (const std::uint32_t of_piece : magnitude[i]) {
+        const std::uint32_t below = largest - of_piece;
+        distance += below < kFarthest * kOctave ? below : kFarthest * kOctave;
+      }
+    }
+    return over_lanes(distance, kMost, kLeast, sum);
+  };
+  std::uint32_t most = 0;
+#pragma unroll
+  for (int i = 0; i < kLoads; i += kAlongK ? 1 : kLoads) {
+    most = larger(most, distance_of(i, kAlongK ? i + 1 : kLoads));
+  }
+  return over_lanes(most, kAlongK ? 16 : kRows / 2, kAlongK ? kLanes : 1, larger);
 }
+
+// The sample of a work tile: the largest sums of distances of each consumer warp's rows.
+struct Sample {
+  static constexpr int kWarps = 8;
+  std::uint32_t of_x[kWarps], of_y[kWarps];
+
+  __device__ bool allows_planes() const {
+    std::uint32_t x = 0, y = 0;
+#pragma unroll
+    for (int warp = 0; warp < kWarps; ++warp) {
+      x = larger(x, of_x[warp]);
+      y = larger(y, of_y[warp]);
+    }
+    return bf16x6::allows_planes(x, y);
+  }
+};
 
 }  // namespace tilegate::bf16x6

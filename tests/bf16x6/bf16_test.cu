@@ -76,16 +76,14 @@ TEST(Bf16Range, KnowsTheLargestAndTheSmallestButZero) {
   EXPECT_TRUE(Range::may_lose(range_of(0.0F, 0x1p-149F).word()));  // its planes are 0
 }
 
-// A large C: some groups of rows are not sampled.
-TEST(Bf16Sample, HasAtMost512GroupsOfAnOperand) {
-  const auto groups = [](std::int64_t rows, std::int64_t batch) {
-    return sampled(Problem::dense({rows, 8, 200}, Op::kN, Op::kN, batch), Operand::kA);
-  };
-  EXPECT_EQ(groups(70, 1).groups, 3U);
-  EXPECT_EQ(groups(512 * 32, 1).groups, 512U);
-  EXPECT_EQ(groups(512 * 32 + 1, 1).groups, 257U);
-  EXPECT_EQ(groups(512 * 32 + 1, 1).step, 2);
-  EXPECT_EQ(groups(70, 1000).groups, 500U);
+// Sums of distances over a sample.
+TEST(Bf16Sample, AllowsPlanesBetweenItsBounds) {
+  constexpr std::uint32_t kOctaves = kOctave * kSampled;
+  EXPECT_TRUE(allows_planes(2 * kOctaves, 2 * kOctaves));
+  EXPECT_TRUE(allows_planes(kOctaves / 16, 0));
+  EXPECT_FALSE(allows_planes(kOctaves / 32, kOctaves / 64));
+  EXPECT_TRUE(allows_planes(12 * kOctaves, 23 * kOctaves / 2));
+  EXPECT_FALSE(allows_planes(12 * kOctaves, 12 * kOctaves));
 }
 
 }  // namespace

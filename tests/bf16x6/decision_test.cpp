@@ -1,4 +1,4 @@
-// The decision for planes or FP32.
+// The decision for planes or FP64.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace tilegate::bf16x6 {
 namespace {
 
-constexpr int kByPlanes = 6, kByFp32 = 32;
+constexpr int kByPlanes = 6, kByFp64 = 64;
 
 class Bf16Decision : public SplitTest<stage> {};
 
@@ -59,37 +59,72 @@ TEST_F(Bf16Decision, TakesPlanesWhereHalfOfOneOperandIsZero) {
                   one, kByPlanes);
 }
 
-TEST_F(Bf16Decision, TakesFp32WhereOneRowHasFewElements) {
+TEST_F(Bf16Decision, TakesFp64WhereOneRowHasFewElements) {
   const auto one_in_100 = [](std::int64_t row, std::int64_t k) {
     return row != 33 || k % 100 == 0 ? 1.0F : 0.0F;
   };
-  expect_decision(one_in_100, one, kByFp32);
-  expect_decision(one, one_in_100, kByFp32);
+  expect_decision(one_in_100, one, kByFp64);
+  expect_decision(one, one_in_100, kByFp64);
 }
 
-TEST_F(Bf16Decision, TakesFp32ForWideOperands) {
+TEST_F(Bf16Decision, TakesFp64ForWideOperands) {
   const auto wide = [](std::int64_t row, std::int64_t k) {
     return std::exp2(static_cast<float>((row * 37 + k * 59) % 81) - 40.0F);
   };
-  expect_decision(wide, wide, kByFp32);
+  expect_decision(wide, wide, kByFp64);
 }
 
 // In both operands. The values are 1, but for the last bits.
-TEST_F(Bf16Decision, TakesFp32WhereAllElementsAreAlmostEqual) {
+TEST_F(Bf16Decision, TakesFp64WhereAllElementsAreAlmostEqual) {
   Operation operation(Problem::dense({70, 40, 200}));
   for (float& a : operation.a) a = 1.0F + a * 1e-6F;
   EXPECT_EQ(run(stage, operation).decision, kByPlanes);
   for (float& b : operation.b) b = 1.0F + b * 1e-6F;
-  EXPECT_EQ(run(stage, operation).decision, kByFp32);
+  EXPECT_EQ(run(stage, operation).decision, kByFp64);
 }
 
-// A group in the last rows, and in the last product of a batch.
-TEST_F(Bf16Decision, SamplesEveryGroupOfRows) {
+// Each tile by itself: here the last one, of the last product of a batch.
+TEST_F(Bf16Decision, IsOfATile) {
   Operation operation(Problem::dense({70, 40, 200}, Op::kN, Op::kN, 3));
-  EXPECT_EQ(run(stage, operation).decision, kByPlanes);
   const std::size_t last_row = operation.a.size() - 200;
   for (std::size_t k = 1; k < 200; ++k) operation.a[last_row + k] = 0.0F;
-  EXPECT_EQ(run(stage, operation).decision, kByFp32);
+  const Result result = run(stage, operation, "64x128");
+  const std::vector<std::int32_t> decisions(result.workspace.begin(), result.workspace.begin() + 6);
+  EXPECT_EQ(decisions, (std::vector<std::int32_t>{kByPlanes, kByPlanes, kByPlanes, kByPlanes,
+                                                  kByPlanes, kByFp64}));
+}
+
+// With FP64 an element has one rounding, and one for each split.
+TEST_F(Bf16Decision, RoundsFp64Once) {
+  for (const Op op_a : {Op::kN, Op::kT}) {
+    for (const Op op_b : {Op::kN, Op::kT}) {
+      for (const char* const tile : {"128x128", "128x64", "64x128"}) {
+        Operation operation(Problem::dense({131, 137, 150}, op_a, op_b));
+        const auto wide = [](std::int64_t row, std::int64_t k) {
+          return std::exp2(static_cast<float>((row * 37 + k * 59) % 81) - 40.0F);
+        };
+        scale(operation, Operand::kA, wide);
+        scale(operation, Operand::kB, wide);
+        const Result result = run(stage, operation, tile);
+        ASSERT_EQ(result.decision, kByFp64) << to_string(operation.problem) << ' ' << tile;
+        const models::Rows a = operation.rows(Operand::kA, 0), b = operation.rows(Operand::kB, 0);
+        for (std::int64_t row = 0; row < a.count; ++row) {
+          for (std::int64_t col = 0; col < b.count; ++col) {
+            double sum = 0.0, magnitude = 0.0;
+            for (std::int64_t k = 0; k < a.k; ++k) {
+              const double product = static_cast<double>(a.data[row * a.next_row + k * a.next_k]) *
+                                     b.data[col * b.next_row + k * b.next_k];
+              sum += product;
+              magnitude += std::fabs(product);
+            }
+            const float found = result.c[static_cast<std::size_t>(row * b.count + col)];
+            ASSERT_LE(std::fabs(found - sum), 0x1p-24 * std::fabs(sum) + 0x1p-44 * magnitude)
+                << to_string(operation.problem) << ' ' << tile << ": " << row << ", " << col;
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The whole rung, with elements near the ends of the range: in the sample, so that all of C is
-// multiplied in FP32, or not, so that their work tile is.
+// The whole rung, with elements near the ends of the range: in the sample, so that their work tile
+// is multiplied in FP64, or not, so that it is multiplied again in FP32.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -75,7 +75,7 @@ TEST_F(Bf16Gemm, InfinityStaysInfinity) {
       EXPECT_FALSE(std::isnan(result.c[i])) << i;
     }
   };
-  expect_in_row_1(kInSample, 32);
+  expect_in_row_1(kInSample, 64);
   expect_in_row_1(kNotInSample, 6);
 }
 

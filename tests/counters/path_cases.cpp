@@ -22,7 +22,7 @@ namespace {
 
 // As many products as make every block go on to a second tile, pairs of blocks to a third.
 constexpr std::int64_t kMoreThanBlocks = 5;
-constexpr int kFp32 = 32;  // of Choice::decides_on_device
+constexpr int kFp32 = 32, kFp64 = 64;  // of Choice::decides_on_device
 
 // On GPUs of compute capability 9.0 kernels overlap with those before.
 class PathCases {
@@ -82,7 +82,7 @@ class PathCases {
                    .plants = plants,
                    .decision = decision,
                    .compute_capability = compute_capability};
-    if (decision == kFp32 && !is_variant(stage_)) {  // Inf has no parts
+    if ((decision == kFp32 || decision == kFp64) && !is_variant(stage_)) {  // Inf has no parts
       test_case.plants = {{Operand::kA, 0, 0, std::numeric_limits<float>::infinity()}};
     }
     for (const Candidate& candidate : stage_.candidates(padded, device_of(test_case))) {
@@ -173,7 +173,8 @@ std::vector<Case> path_cases(const Stage& stage) {
     cases.add({.shape = {67, 66, 292}});                           // a ring that is filled again
     cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks});  // work tiles after each other
     cases.add({.shape = {5, 7, 1060}});                            // long runs, splits
-    cases.add_small({.shape = {5, 7, 132}});                       // FP32 in a tile
+    cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks}, kFp64);
+    cases.add_small({.shape = {5, 7, 132}});  // FP32 in a tile
   } else {
     for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
       cases.add({.shape = shape});

@@ -1,4 +1,4 @@
-// mma.sync of int8: sums are exact. On both devices.
+// mma.sync of int8 and of double, with exact sums. On both devices.
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -68,6 +68,59 @@ TEST(WarpMma, SumsProductsExactly) {
         for (int k = 0; k < kK; ++k) sum += operands.a[row][k] * operands.b[col][k];
         EXPECT_EQ(found[static_cast<std::size_t>(row * kCols + col)], sum) << row << ", " << col;
       }
+    }
+  }
+}
+
+constexpr int kF64K = 16;
+
+struct OperandsF64 {
+  double a[kRows][kF64K], b[kCols][kF64K];
+};
+
+__global__ void multiply_f64(const OperandsF64* from, double* c) {
+  const int lane = static_cast<int>(threadIdx.x), row = lane / 4, k = lane % 4;
+  double a[8], b[4];
+  for (int i = 0; i < 4; ++i) {
+    a[2 * i] = from->a[row][k + 4 * i];
+    a[2 * i + 1] = from->a[row + 8][k + 4 * i];
+    b[i] = from->b[row][k + 4 * i];
+  }
+  double* mine = c + lane / 4 * kCols + lane % 4 * 2;
+  double acc[4] = {mine[0], mine[1], mine[8 * kCols], mine[8 * kCols + 1]};
+  device::mma_f64(acc, a, b);
+  mine[0] = acc[0];
+  mine[1] = acc[1];
+  mine[8 * kCols] = acc[2];
+  mine[8 * kCols + 1] = acc[3];
+}
+
+// Integers of at most 20 bits: all sums are exact, in any order.
+TEST(WarpMma, SumsProductsOfDoubles) {
+  if (device::current().is_cuda && device::current().compute_capability < 90) {
+    GTEST_SKIP() << "needs compute capability 9.0";
+  }
+  std::mt19937 random(2);
+  const auto value = [&] { return static_cast<double>(random() >> 12) - 0x1p19; };
+  OperandsF64 operands{};
+  for (auto& row : operands.a) {
+    for (auto& x : row) x = value();
+  }
+  for (auto& row : operands.b) {
+    for (auto& x : row) x = value();
+  }
+  std::vector<double> c(kRows * kCols);
+  for (auto& x : c) x = value();
+  const DeviceArray<OperandsF64> from(std::vector{operands});
+  const DeviceArray<double> to(c);
+  const device::LaunchConfig config{.kernel = "mma", .blocks = 1, .threads_x = 32};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, multiply_f64, from.data(), to.data())));
+  const std::vector<double> found = to.to_host();
+  for (int row = 0; row < kRows; ++row) {
+    for (int col = 0; col < kCols; ++col) {
+      double sum = c[static_cast<std::size_t>(row * kCols + col)];
+      for (int k = 0; k < kF64K; ++k) sum += operands.a[row][k] * operands.b[col][k];
+      EXPECT_EQ(found[static_cast<std::size_t>(row * kCols + col)], sum) << row << ", " << col;
     }
   }
 }

@@ -140,7 +140,7 @@ SHAPES = [
 ]
 SHAPES += ["777x333x555", "1023x1025x1027", "2047x2049x2051", "4096x4096x4096", "8192x8192x8192"]
 
-_DECISIONS = {6: "six", 8: "eight", 10: "ten", 3: "three", 32: "FP32"}
+_DECISIONS = {6: "six", 8: "eight", 10: "ten", 3: "three", 32: "FP32", 64: "FP64"}
 
 
 class Accuracy(Committed):

@@ -90,8 +90,9 @@ struct Choice {
   double operand_error = 0.0;
   std::size_t workspace_bytes = 0;
   // The device decides how to multiply, and stores the decision in the first word of the workspace,
-  // an int32: the number of products of planes (3, 6, 8, 10), or 32 for FP32. It decides for each
-  // panel by itself; the last one's decision stays.
+  // an int32: the number of products of planes (3, 6, 8, 10), 32 for FP32, or 64 for FP64. It
+  // decides for each panel by itself; the last one's decision stays. Bf16x6 decides for each tile
+  // of C, and has a word for each.
   bool decides_on_device = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
@@ -126,8 +127,8 @@ struct Candidate {
   Parts parts = {};
   bool is_tuned = false;  // measured to be the fastest for the problem class: precedes all others
   // Of stages that split operands. Sgemm takes only candidates that are as accurate as cuBLAS for
-  // all data that the device takes planes for, and compares `fp32_seconds`, the expected time of
-  // the kernels for other data, with those of FP32; 0: it is not compared.
+  // all data that the device takes planes for, and compares `fp32_seconds`, the expected time with
+  // other data, in FP32 or FP64, with those of FP32; 0: it is not compared.
   bool is_as_accurate = true;
   double fp32_seconds = 0.0;
 };

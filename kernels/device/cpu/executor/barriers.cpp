@@ -1,6 +1,9 @@
 // Barriers of a block and of a warp, and the shuffles that build on them.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "executor_impl.hpp"
@@ -121,6 +124,27 @@ std::uint64_t Executor::shuffle(unsigned mask, std::uint64_t bits, unsigned sour
   current_->shuffle_source = source_lane;
   if (is_last_lane(mask, State::kAtShuffle, site)) exchange(current_->warp_mask);
   return current_->shuffle_result;
+}
+
+// The last lane computes for all, as all registers are there.
+void Executor::mma_f64(const MmaF64& registers, const Site& site) {
+  std::array<const MmaF64*, kWarpSize> of_lanes{};
+  current_->shuffle_bits = reinterpret_cast<std::uintptr_t>(&registers);
+  if (!is_last_lane(~0U, State::kAtShuffle, site)) return;
+  const auto* const lanes = &threads_[current_->number / kWarpSize * kWarpSize];
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    of_lanes[lane] = reinterpret_cast<const MmaF64*>(lanes[lane]->shuffle_bits);
+  }
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned row = lane / 4, row_8 = i / 2, col = lane % 4 * 2 + i % 2;
+      double& sum = of_lanes[lane]->acc[i];
+      for (unsigned k = 0; k < 16; ++k) {
+        sum = std::fma(of_lanes[row * 4 + k % 4]->a[k / 4 * 2 + row_8],
+                       of_lanes[col * 4 + k % 4]->b[k / 4], sum);
+      }
+    }
+  }
 }
 
 // All lanes exchange at once, because the first lane that goes on may offer its next value.

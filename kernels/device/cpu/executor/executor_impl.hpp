@@ -115,6 +115,12 @@ class Executor {
   void block_barrier(const Site& site);
   void warp_barrier(unsigned mask, const Site& site);
   std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned lane, const Site& site);
+  // A lane's registers.
+  struct MmaF64 {
+    double* acc;
+    const double *a, *b;
+  };
+  void mma_f64(const MmaF64& registers, const Site& site);
   void named_barrier(unsigned id, unsigned threads, const Site& site);
   std::byte* shared_memory(std::size_t bytes);
   std::byte* shared_variable(const void* key, const char* name, std::size_t bytes,

@@ -46,6 +46,10 @@ std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, c
   return this_executor().shuffle(mask, bits, source_lane, site);
 }
 
+void mma_f64(double* acc, const double* a, const double* b, const Site& site) {
+  this_executor().mma_f64({acc, a, b}, site);
+}
+
 unsigned lane() { return this_executor().current().number % kWarpSize; }
 
 std::byte* shared_memory(std::size_t bytes) { return this_executor().shared_memory(bytes); }

@@ -19,6 +19,13 @@ __device__ inline bool holds(const Condition& condition) {
   return *condition.word == condition.value;
 }
 
+// Holds once the earlier kernels have ended.
+struct Always {};
+__device__ inline bool holds(Always /*always*/) {
+  device::wait_for_previous_kernel();
+  return true;
+}
+
 // Seconds of such a kernel where the condition does not hold, on an NVIDIA H200.
 constexpr double idle_seconds(std::int64_t blocks) {
   return 1.9e-6 + 0.5e-9 * static_cast<double>(blocks);

@@ -11,6 +11,9 @@
 //                             of b: b[0] at (r, f), b[1] at (r, f + 16)
 //                           and of the sum, with column c = l % 4 · 2:
 //                             acc[0], acc[1] at (r, c), (r, c + 1); acc[2], acc[3] 8 rows below
+//   mma_f64(acc, a, b)      acc += a·bᵀ, a: 16×16, b: 8×16, of double; compute capability 9.0. acc
+//                           is as above; of b, b[i] is at (r, l % 4 + 4·i), of a, a[2·i] is at the
+//                           same place, and a[2·i + 1] 8 rows below
 #pragma once
 
 #include <cstdint>

@@ -58,6 +58,11 @@ struct SplitK {
             .partial = nullptr};
   }
 
+  // The tile of a block.
+  __device__ unsigned tile_of(unsigned block) const {
+    return block < whole ? block : whole + k_splits.quotient(block - whole);
+  }
+
   __device__ WorkTile work_tile(unsigned block, void* workspace) const {
     if (block < whole) return tile(block);
     const unsigned split_tile = k_splits.quotient(block - whole);

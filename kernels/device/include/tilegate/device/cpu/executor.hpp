@@ -111,6 +111,8 @@ extern constinit thread_local bool in_order;
 void block_barrier(const Site& site);
 void warp_barrier(unsigned mask, const Site& site);
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);
+// The warp's acc ← acc + a·b in order of k, as in device::mma_f64.
+void mma_f64(double* acc, const double* a, const double* b, const Site& site);
 unsigned lane();
 std::byte* shared_memory(std::size_t bytes);
 extern constinit thread_local std::byte* shared_of_block;

@@ -46,4 +46,9 @@ inline void multiply_s8(std::int32_t* acc, const std::uint32_t (&a)[4], const st
   }
 }
 
+inline void mma_f64(double (&acc)[4], const double (&a)[8], const double (&b)[4],
+                    simt::Site site = simt::Site::current()) {
+  simt::executor::mma_f64(acc, a, b, site);
+}
+
 }  // namespace tilegate::device
