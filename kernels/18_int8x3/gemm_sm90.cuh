@@ -205,7 +205,7 @@ struct StageMma<T, true> {
 #pragma unroll
     for (int plane = 0; plane < kPlanes; ++plane) {
       device::warpgroup_wait<kPlanes - 1>();
-      device::warpgroup_results(digits[plane]);
+      device::warpgroup_fence_operand(digits[plane]);
       device::load_matrices(digits[plane], row + plane * kNextPlane);
       device::warpgroup_arrive();
 #pragma unroll
@@ -399,7 +399,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     device::warpgroup_wait<0>();
     consumer_release<kCluster>(smem.empty[previous_stage], thread);
 #pragma unroll
-    for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
+    for (int level = 0; level < T::kLevels; ++level) device::warpgroup_fence_operand(acc[level]);
     if constexpr (kDecomposition == Decomposition::kSplitK) {
       store_partial<T>(params, static_cast<int>(thread_idx) - kWarpgroup, acc, smem);
       continue;

@@ -97,7 +97,7 @@ __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0,
     read = pipeline.stage;
   }
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   if (is_lane_0) device::barrier_arrive(smem.empty[read]);
 }
 

@@ -44,7 +44,7 @@ __device__ std::uint32_t multiply(Storage& smem, std::uint32_t seed) {
   }
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   std::uint32_t sum = 0;
   for (unsigned i = 0; i < kN / 2; ++i) {
     sum += mix(static_cast<std::uint32_t>(acc[i]), i * kThreads + threadIdx.x, kFold);

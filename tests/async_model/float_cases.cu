@@ -128,7 +128,7 @@ __device__ std::uint32_t multiply(Storage& smem, Choices& choices, std::uint32_t
   }
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   std::uint32_t sum = 0;
   for (unsigned i = 0; i < kN / 2; ++i) {
     std::uint32_t bits;

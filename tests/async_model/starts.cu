@@ -96,7 +96,7 @@ __global__ void multiply_at_start(device::Swizzle swizzle, T* results) {
   }
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   for (unsigned i = 0; i < kTileRows / 2; ++i) {
     const unsigned row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + i % 4 / 2 * 8;
     const unsigned col = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;

@@ -130,8 +130,9 @@ constexpr Plant kPlants[] = {
         ".*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy\\(\\) before a barrier"),
     PLANT_KERNEL(multiply_registers, kStops,
                  "a\\[1\\] of the warpgroup_mma at .* was written before its warpgroup_wait"),
-    PLANT_KERNEL(multiply_other_registers, kStops,
-                 "a of the warpgroup_mma at .* was written without warpgroup_results since that"),
+    PLANT_KERNEL(
+        multiply_other_registers, kStops,
+        "a of the warpgroup_mma at .* was written without warpgroup_fence_operand since that"),
     PLANT_STORE(kUnfenced, kNowhere,
                 "the store of thread \\(5,0,0\\) at .* reads byte 0 of shared memory, which thread "
                 "\\(0,0,0\\) stored at .*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy"),
@@ -165,8 +166,9 @@ constexpr Plant kPlants[] = {
                 "load of acc\\[0\\] at .* before the warpgroup_wait for the warpgroup_mma at"),
     PLANT_FLOAT(kMultipliesBeyondTile, kForward,
                 "reads byte \\d+ of shared memory, which nothing in the block has written"),
-    PLANT_FLOAT(kSkipsResults, kNowhere,
-                "load of acc\\[1\\] at .* before the warpgroup_results of the warpgroup_mma at"),
+    PLANT_FLOAT(
+        kSkipsResults, kNowhere,
+        "load of acc\\[1\\] at .* before the warpgroup_fence_operand of the warpgroup_mma at"),
     PLANT_STORE(kStoresBeforeTensor, kStops, "store_tensor at .* begins at a negative coordinate"),
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},

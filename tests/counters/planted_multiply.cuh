@@ -27,7 +27,7 @@ __global__ void multiply_stored_tiles(float* memory) {
       device::matrix_descriptor(b, device::Swizzle::kNone, kBytesOfB / 2, 128));
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
@@ -47,7 +47,7 @@ __global__ void multiply_registers(float* memory) {
   device::warpgroup_commit();
   if (kFaulty) a[1] = 7;
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
@@ -68,9 +68,9 @@ __global__ void multiply_other_registers(float* memory) {
     device::warpgroup_mma_s8<kN>(acc, a, tile_of_b);
     device::warpgroup_commit();
     device::warpgroup_wait<0>();
-    if (!kFaulty) device::warpgroup_results(a);
+    if (!kFaulty) device::warpgroup_fence_operand(a);
   }
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
@@ -105,7 +105,7 @@ __global__ void multiply_floats(float* memory) {
   if (kFault == FloatFault::kLoadsAccumulator) sum = acc[0];
   sum += registers.before + registers.after;  // only the accumulators must wait
   device::warpgroup_wait<0>();
-  if (kFault != FloatFault::kSkipsResults) device::warpgroup_results(acc);
+  if (kFault != FloatFault::kSkipsResults) device::warpgroup_fence_operand(acc);
   memory[kResults + threadIdx.x] = sum + acc[1];
 }
 

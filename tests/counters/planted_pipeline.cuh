@@ -148,7 +148,7 @@ __device__ void consume(Storage& smem, float* memory) {
     if (kFault == Fault::kLeavesMultiplication && is_last) return;
     if (kFault == Fault::kMultipliesAfterArrival) arrive();
     device::warpgroup_wait<0>();
-    device::warpgroup_results(acc);
+    device::warpgroup_fence_operand(acc);
     if (kFault != Fault::kMultipliesAfterArrival) arrive();
     if (kFault == Fault::kReadsAfterArrival) {
       device::named_barrier<1>(kConsumers);  // others go on meanwhile

@@ -24,7 +24,7 @@ PRIMITIVES = (
     r"__syncthreads|__syncwarp|named_barrier|cluster_(?:sync|arrive|wait)"
     r"|barrier_(?:init|init_fence|arrive|arrive_expect|arrive_remote|wait)"
     r"|copy_async_(?:commit|wait)|store_(?:commit|wait)|fence_async_proxy"
-    r"|warpgroup_(?:arrive|commit|wait|results)|wait_for_previous_kernel"
+    r"|warpgroup_(?:arrive|commit|fence_operand|wait)|wait_for_previous_kernel"
     r"|raise_flag|wait_for_flag|clear_flags"
 )
 

@@ -45,7 +45,7 @@ __device__ void multiply(float (&acc)[32], const Storage& smem, bool adds) {
   }
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
 #endif
 }
 

@@ -47,7 +47,7 @@ struct Multiply {
     }
     device::warpgroup_commit();
     device::warpgroup_wait<0>();
-    device::warpgroup_results(acc);
+    device::warpgroup_fence_operand(acc);
     const unsigned row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
     for (unsigned i = 0; i < kN / 2; ++i) {
       const unsigned column = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
@@ -125,8 +125,8 @@ __global__ void multiply_registers(const std::uint32_t* a, const std::int8_t* b,
       acc, mine, device::matrix_descriptor(shared.b, device::Swizzle::k32Bytes, 16, 256));
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
-  device::warpgroup_results(mine);
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(mine);
+  device::warpgroup_fence_operand(acc);
   for (unsigned i = 0; i < kColsOfB / 2; ++i) {
     c[(row + i % 4 / 2 * 8) * kColsOfB + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = acc[i];
   }

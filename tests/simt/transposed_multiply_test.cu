@@ -78,7 +78,7 @@ __global__ void multiply(const __grid_constant__ device::TensorMap a,
                                                   tile_of<kMajorB>(shared.b, swizzle));
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   for (unsigned i = 0; i < kN / 2; ++i) c[threadIdx.x * (kN / 2) + i] = acc[i];
 #endif
 }

@@ -296,7 +296,7 @@ __global__ void multiply_tiles(float* memory) {
   __syncthreads();  // all warps have waited
   fill(smem.a[1], kBytesOfA);
   device::warpgroup_wait<0>();
-  device::warpgroup_results(acc);
+  device::warpgroup_fence_operand(acc);
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0] + early);
 }
 

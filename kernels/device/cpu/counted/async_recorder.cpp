@@ -143,7 +143,7 @@ void Recorder::check_registers(std::uintptr_t address, unsigned bytes, bool stor
     executor::fail(std::string(store ? "store" : "load") + " of acc[" +
                    std::to_string((address - begin) / kRegisterBytes) + "] at " +
                    Sites::all().describe(site) +
-                   (taken.is_waited_for ? " before the warpgroup_results of"
+                   (taken.is_waited_for ? " before the warpgroup_fence_operand of"
                                         : " before the warpgroup_wait for") +
                    " the warpgroup_mma at " + Sites::all().describe(Sites::number_of(taken.site)));
   }

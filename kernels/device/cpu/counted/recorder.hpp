@@ -120,7 +120,7 @@ class Recorder {
     const void* begin;
     std::size_t count;
     Site site;
-    bool is_waited_for = false;  // warpgroup_wait has returned, warpgroup_results is missing
+    bool is_waited_for = false;  // warpgroup_wait has returned, warpgroup_fence_operand is missing
   };
 
   // The last access of a thread to the shared memory of another block.

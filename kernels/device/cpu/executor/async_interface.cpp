@@ -146,7 +146,7 @@ void warpgroup_wait(int pending_groups, const Site& site) {
   this_executor().multiplications().wait(this_executor(), pending_groups, site);
 }
 
-void warpgroup_results(const void* registers) {
+void warpgroup_fence_operand(const void* registers) {
   this_executor().multiplications().results(registers);
 }
 

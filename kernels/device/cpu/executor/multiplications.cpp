@@ -126,7 +126,7 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
   has_arrived_ = false;
 }
 
-// Without warpgroup_results the compiler may have moved the write before the wait.
+// Without warpgroup_fence_operand the compiler may have moved the write before the wait.
 void Multiplications::use_share(Executor& executor, const UsedShare& share) {
   const auto used =
       std::find_if(used_shares_.begin(), used_shares_.end(),
@@ -135,7 +135,8 @@ void Multiplications::use_share(Executor& executor, const UsedShare& share) {
     used_shares_.push_back(share);
   } else if (used->share != share.share) {
     executor.fail("a of the warpgroup_mma at " + to_string(share.site) +
-                  " was written without warpgroup_results since that at " + to_string(used->site));
+                  " was written without warpgroup_fence_operand since that at " +
+                  to_string(used->site));
   }
 }
 

@@ -52,7 +52,7 @@ class Multiplications {
     Site site;
   };
 
-  // A part of a that a multiplication has used, kept until warpgroup_results.
+  // A part of a that a multiplication has used, kept until warpgroup_fence_operand.
   struct UsedShare {
     const std::uint32_t* registers;
     ShareOfA share;

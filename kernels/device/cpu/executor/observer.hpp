@@ -80,8 +80,8 @@ void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup
 // The current thread has waited for the groups up to `group`.
 void finish_multiplications(unsigned warpgroup, int group);
 // A multiplication owns registers of the current thread from take_registers on, and its results are
-// in them from finish_registers on. After give_back_registers (warpgroup_results) the thread may
-// use them again.
+// in them from finish_registers on. After give_back_registers (warpgroup_fence_operand) the thread
+// may use them again.
 void take_registers(const void* registers, std::size_t count, const Site& site);
 void finish_registers(const void* registers);
 void give_back_registers(const void* registers);

@@ -78,7 +78,7 @@
 //   warpgroup_commit()             closes a group of multiplications
 //   warpgroup_wait<Pending>()      waits until at most the `Pending` youngest groups run. Only then
 //                                  may the thread use acc, and any thread overwrite the tiles
-//   warpgroup_results(acc)         after that wait, before acc is read, or a written again. No
+//   warpgroup_fence_operand(acc)  after that wait, before acc is read, or a written again. No
 //                                  instruction: it keeps the compiler from reading the registers
 //                                  earlier and from reusing them
 #pragma once

@@ -58,7 +58,7 @@ void warpgroup_arrive();
 void warpgroup_mma(void* acc, const MatrixProduct& product, const Site& site);
 void warpgroup_commit();
 void warpgroup_wait(int pending_groups, const Site& site);
-void warpgroup_results(const void* registers);
+void warpgroup_fence_operand(const void* registers);
 
 }  // namespace tilegate::simt::executor
 
@@ -270,8 +270,8 @@ void warpgroup_wait(simt::Site site = simt::Site::current()) {
 }
 
 template <typename T, int kSize>
-void warpgroup_results(T (&registers)[kSize]) {
-  simt::executor::warpgroup_results(registers);
+void warpgroup_fence_operand(T (&registers)[kSize]) {
+  simt::executor::warpgroup_fence_operand(registers);
 }
 
 }  // namespace tilegate::device

@@ -105,9 +105,10 @@ __device__ void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// No instruction: keeps the compiler from reading the registers earlier or reusing them.
+// No instruction: keeps the compiler from reading the registers earlier or reusing them. CUTLASS
+// has it by the same name.
 template <typename T, int kSize>
-__device__ void warpgroup_results(T (&registers)[kSize]) {
+__device__ void warpgroup_fence_operand(T (&registers)[kSize]) {
 #pragma unroll
   for (int i = 0; i < kSize; ++i) {
     if constexpr (std::is_same_v<T, float>) {
