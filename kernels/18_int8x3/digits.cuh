@@ -252,8 +252,9 @@ constexpr int kMaxOutliers = 16;  // of a row, see refine.cuh
 // square. So W is (largest² / mean square), with the true mean square and without the limit K.
 // Zeros do not count: no product of them is rounded. `filled`: the share of elements other than
 // zero, above 0 unless the row is zero; `mean_square`: of all elements times `factor`.
-__host__ __device__ inline Width width_of_kept(const RowStats& stats, const Scale& scale, float k,
-                                               float filled, float mean_square, float factor) {
+__host__ __device__ inline Width width_without_outliers(const RowStats& stats, const Scale& scale,
+                                                        float k, float filled, float mean_square,
+                                                        float factor) {
   constexpr float kLeastSquare = 0x1p-100F;  // below it the squares have lost bits
   if (!is_scalable(stats) || stats.largest == 0.0F) return width_of(stats, scale, k);
   const float largest = scale.step * (kFull / 65536.0F);
@@ -281,7 +282,8 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
 
 // `allowed`: the squared error of cuBLAS; `allowed_of_ten`: that of cuBLAS, or of FP32 in the place
 // of ten products where it is larger. `least`: the fewest products that a variant takes.
-// `allows_ten`: the tails can be computed. `kept`: the widths are those without outliers. Then
+// `allows_ten`: the tails can be computed. `without_outliers`: the widths are those without them.
+// Then
 //
 // - an element of |A|·|B| is taken to be no smaller than K products of the mean magnitude of one
 //   operand and the typical magnitude of the other: in the first term the operand with the mean
@@ -291,8 +293,8 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
 //   consist of elements far below their rows' largest.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float allowed,
                                        float allowed_of_ten, Path least, bool allows_ten,
-                                       bool kept = false) {
-  if (kept) {
+                                       bool without_outliers = false) {
+  if (without_outliers) {
     const float filled = (1.0F - a.zeros) * (1.0F - b.zeros);
     allowed *= filled;
     allowed_of_ten *= filled;
@@ -306,10 +308,10 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float a
       return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b) + kFolded;
     };
     return error(a.width, b.width, a.width, b.width) <= most &&
-           error(a.most * both, kept ? b.width : b.spread, a.most * ratio_b, b.spread * ratio_a) <=
-               kWidest * most &&
-           error(kept ? a.width : a.spread, b.most * both, a.spread * ratio_b, b.most * ratio_a) <=
-               kWidest * most;
+           error(a.most * both, without_outliers ? b.width : b.spread, a.most * ratio_b,
+                 b.spread * ratio_a) <= kWidest * most &&
+           error(without_outliers ? a.width : a.spread, b.most * both, a.spread * ratio_b,
+                 b.most * ratio_a) <= kWidest * most;
   };
   const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;
   if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded, allowed)) {

@@ -461,10 +461,13 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       device::cluster_sync();
     }
   };
+  // Where ten products are allowed, `refine` has decided. If it decided for FP32 and may set
+  // outliers apart, it has done so, and this kernel decides again, without them.
   Path path = params.allows_ten ? *params.refined : Path::kFp32;
-  const bool kept = params.allows_outliers && path == Path::kFp32;  // decide without outliers
-  if (kept || !params.allows_ten) {
-    path = decide_path<kNumThreads>(params, kept, smem.sums, sync);
+  const bool decides_without_outliers = params.allows_outliers && path == Path::kFp32;
+  const bool decides_first = !params.allows_ten;  // and `path` has no meaning yet
+  if (decides_without_outliers || decides_first) {
+    path = decide_path<kNumThreads>(params, decides_without_outliers, smem.sums, sync);
   } else {
     sync();  // the barriers are initialized
   }
@@ -476,7 +479,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) {
       *params.decision = path;
-      if (params.allows_outliers) *params.without_outliers = kept && path != Path::kFp32 ? 1 : 0;
+      if (params.allows_outliers) {
+        *params.without_outliers = decides_without_outliers && path != Path::kFp32 ? 1 : 0;
+      }
     }
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {

@@ -61,10 +61,10 @@ struct Outlier {
 };
 
 struct Pointers : SplitPointers {
-  float* widths = nullptr;       // kNumWidths per group of rows (store_widths)
-  std::byte* tails = nullptr;    // of refine.cuh
-  Outlier* outliers = nullptr;   // (kMaxOutliers, rows)
-  float* kept_widths = nullptr;  // kNumWidths per group of rows, without outliers
+  float* widths = nullptr;                   // kNumWidths per group of rows (store_widths)
+  std::byte* tails = nullptr;                // of refine.cuh
+  Outlier* outliers = nullptr;               // (kMaxOutliers, rows)
+  float* widths_without_outliers = nullptr;  // kNumWidths per group of rows
 };
 
 constexpr int kNumWidths = 4;  // a vector
@@ -267,9 +267,9 @@ struct GemmParams {
   const std::byte *tails_a = nullptr, *tails_b = nullptr;
   const float *steps_a = nullptr, *steps_b = nullptr;
   GroupWidths widths;
-  GroupWidths kept{};            // without outliers, where the decision was FP32 with them
-  float rows_a = 1, rows_b = 1;  // rows of A, of B
-  Path* decision = nullptr;      // output
+  GroupWidths widths_without_outliers{};  // where the decision was FP32 with them
+  float rows_a = 1, rows_b = 1;           // rows of A, of B
+  Path* decision = nullptr;               // output
   // Output: 1 where the digits leave out the outliers, which `add_outliers` adds.
   std::int32_t* without_outliers = nullptr;
   // The decision of `refine`, which the GEMM must share: sums in another kernel could differ.
@@ -290,12 +290,12 @@ struct GemmParams {
   unsigned splits = 1;  // split-K: blocks per tile
 };
 
-// The decision, the same in all blocks: each reduces the same numbers in the same order. `kept`: of
-// the elements without outliers. `sync`: a barrier of kThreads threads.
+// The decision, the same in all blocks: each reduces the same numbers in the same order.
+// `without_outliers`: of the elements without them. `sync`: a barrier of kThreads threads.
 template <int kThreads, typename Sync>
-__device__ Path decide_path(const GemmParams& params, bool kept, float4 (&sums)[kThreads / 32][2],
-                            Sync sync) {
-  const GroupWidths& of = kept ? params.kept : params.widths;
+__device__ Path decide_path(const GemmParams& params, bool without_outliers,
+                            float4 (&sums)[kThreads / 32][2], Sync sync) {
+  const GroupWidths& of = without_outliers ? params.widths_without_outliers : params.widths;
   static_assert(kThreads / 32 <= 16, "half a warp reduces the sums of all warps");
   const unsigned thread = threadIdx.x, lane = thread % 32;
   float4 of_a{}, of_b{};
@@ -318,7 +318,7 @@ __device__ Path decide_path(const GemmParams& params, bool kept, float4 (&sums)[
                   __shfl_sync(~0U, sum.z, from), __shfl_sync(~0U, sum.w, from)};
   };
   return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.allowed,
-                params.allowed_of_ten, params.least, params.allows_ten, kept);
+                params.allowed_of_ten, params.least, params.allows_ten, without_outliers);
 }
 
 }  // namespace tilegate::int8x3

@@ -122,7 +122,7 @@ struct Workspace {
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
   std::size_t tails_a = 0, tails_b = 0, partials = 0, flags = 0;
   std::int64_t num_flags = 0;
-  std::size_t outliers_a = 0, outliers_b = 0, kept_widths = 0;
+  std::size_t outliers_a = 0, outliers_b = 0, widths_without_outliers = 0;
 
   Workspace() = default;
   // `by_warps`: the GEMM kernel is multiply_warps (gemm_sm75.cuh).
@@ -155,8 +155,9 @@ struct Workspace {
                rows_b = static_cast<std::size_t>(b.matrices * b.rows());
     outliers_a = aligned(bytes);
     outliers_b = outliers_a + rows_a * kMaxOutliers * sizeof(Outlier);
-    kept_widths = outliers_b + rows_b * kMaxOutliers * sizeof(Outlier);
-    bytes = kept_widths + (rows_a + rows_b) / RowsAlongK::kRows * kNumWidths * sizeof(float);
+    widths_without_outliers = outliers_b + rows_b * kMaxOutliers * sizeof(Outlier);
+    bytes = widths_without_outliers +
+            (rows_a + rows_b) / RowsAlongK::kRows * kNumWidths * sizeof(float);
   }
 
   // The same memory for a panel of no more rows, columns and products, and of the same K. Both
@@ -239,7 +240,8 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
     params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
   }
   params.widths.widths = reinterpret_cast<float*>(base + where.widths);
-  params.kept.widths = reinterpret_cast<float*>(base + where.kept_widths);
+  params.widths_without_outliers.widths =
+      reinterpret_cast<float*>(base + where.widths_without_outliers);
   params.partials = base + where.partials;
   params.flags = reinterpret_cast<unsigned*>(base + where.flags);
   params.decision = reinterpret_cast<Path*>(base);
@@ -317,8 +319,9 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
   auto* base = static_cast<std::byte*>(args.workspace);
   a.outliers = reinterpret_cast<Outlier*>(base + where.outliers_a);
   b.outliers = reinterpret_cast<Outlier*>(base + where.outliers_b);
-  a.kept_widths = reinterpret_cast<float*>(base + where.kept_widths);
-  b.kept_widths = a.kept_widths + kNumWidths * launches.refine_a.num_groups();
+  a.widths_without_outliers = reinterpret_cast<float*>(base + where.widths_without_outliers);
+  b.widths_without_outliers =
+      a.widths_without_outliers + kNumWidths * launches.refine_a.num_groups();
   const auto slices = [](const Job& job) {
     const int block_k = job.along_k ? RowsAlongK::kBlockK : RowsAcrossK::kBlockK;
     const std::int64_t all_k = std::max<std::int64_t>(job.planes.chunks_k * kChunkK, 1);
@@ -617,8 +620,8 @@ inline void allow_outliers(const Device& device, Launches& launches) {
   launches.workspace.add_outliers();
   GemmParams& params = launches.params;
   params.allows_outliers = true;
-  params.kept.of_a = static_cast<unsigned>(launches.refine_a.num_groups());
-  params.kept.of_b = static_cast<unsigned>(launches.refine_b.num_groups());
+  params.widths_without_outliers.of_a = static_cast<unsigned>(launches.refine_a.num_groups());
+  params.widths_without_outliers.of_b = static_cast<unsigned>(launches.refine_b.num_groups());
   launches.outlier_blocks = std::int64_t{kStripBlocksPerSm} * device.multiprocessors;
 }
 

@@ -151,12 +151,12 @@ __device__ void store_stats(RowStats& stats, int row, ApartStorage<Rows>& smem) 
 }
 
 // One block: finds the outliers of a group of rows and stores them. Then it splits the rest again:
-// digits, tails and steps, and the widths in pointers.kept_widths. Three passes over the rows:
-// count per octave; store outliers, statistics of the rest; digits.
+// digits, tails and steps, and the widths in pointers.widths_without_outliers. Three passes over
+// the rows: count per octave; store outliers, statistics of the rest; digits.
 template <typename Rows>
 __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned group,
                                    ApartStorage<Rows>& smem) {
-  pointers.widths = pointers.kept_widths;
+  pointers.widths = pointers.widths_without_outliers;
   const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Rows>(job, group);
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
@@ -237,7 +237,7 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   if (thread < Rows::kRows) smem.factor[row] = factor;
   store_stats(stats, row, smem);
   finalize_rows<Rows>(job, pointers, first_row, batch_index, group, smem.rows,
-                      [&](int of_row, const RowStats& kept, const Scale& scale) {
+                      [&](int of_row, const RowStats& rest, const Scale& scale) {
                         float sum = 0.0F;
                         int count = 0;
 #pragma unroll 1
@@ -249,7 +249,8 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
                         const float share = static_cast<float>(count) / k;
                         // Nothing is rounded in a row of zeros.
                         smem.zeros[of_row] = count == 0 ? 0.0F : 1.0F - share;
-                        return width_of_kept(kept, scale, k, share, sum / k, smem.factor[of_row]);
+                        return width_without_outliers(rest, scale, k, share, sum / k,
+                                                      smem.factor[of_row]);
                       });
   if (thread == 0) {
     float zeros = 0.0F;

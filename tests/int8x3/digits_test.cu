@@ -252,7 +252,7 @@ Width kept_width_of(const std::vector<float>& row) {
     if (value != 0.0F) ++filled;
   }
   const auto k = static_cast<float>(row.size());
-  return width_of_kept(seen, scale_of(seen), k, filled / k, squares / k, factor);
+  return width_without_outliers(seen, scale_of(seen), k, filled / k, squares / k, factor);
 }
 
 // Rows may consist of almost equal elements, and of zeros in place of outliers or others.
@@ -283,7 +283,7 @@ TEST(Decision, WidthWithoutOutliersIsOfTheMeanWhereSquaresAreTiny) {
   const RowStats seen = stats_of(row);
   const Scale scale = scale_of(seen);
   const auto width = [&](float mean_square) {
-    return width_of_kept(seen, scale, 100.0F, 1.0F, mean_square, 0x1p-47F).width;
+    return width_without_outliers(seen, scale, 100.0F, 1.0F, mean_square, 0x1p-47F).width;
   };
   EXPECT_EQ(width(0x1p-100F), width_of(seen, scale, 100.0F).width);
   const double largest = static_cast<double>(scale.step) * kFull / 65536.0 * 0x1p-47;
