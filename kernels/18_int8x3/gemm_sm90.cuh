@@ -105,15 +105,15 @@ class Scheduler {
 // neighbours.
 class SplitKScheduler {
  public:
-  // `count` tiles of `chunks` chunks each, in `splits` parts.
+  // `count` tiles of `chunks` chunks each, in `parts` parts.
   __device__ SplitKScheduler(const TileScheduler& tiles, unsigned count, const std::int64_t& chunks,
-                             unsigned splits)
-      : tiles_(tiles), count_(count), splits_(splits), chunks_(static_cast<unsigned>(chunks)) {}
+                             unsigned parts)
+      : tiles_(tiles), count_(count), parts_(parts), chunks_(static_cast<unsigned>(chunks)) {}
 
   __device__ bool get(unsigned number, Work& work) const {
-    const unsigned tile = blockIdx.x / splits_, split = blockIdx.x % splits_;
+    const unsigned tile = blockIdx.x / parts_, part = blockIdx.x % parts_;
     if (number > 0 || tile >= count_) return false;
-    const unsigned begin = chunks_ * split / splits_, end = chunks_ * (split + 1) / splits_;
+    const unsigned begin = chunks_ * part / parts_, end = chunks_ * (part + 1) / parts_;
     work = {.tile = tiles_.tile(count_ - 1 - tile),
             .first_chunk = begin,
             .chunks = end - begin,
@@ -124,7 +124,7 @@ class SplitKScheduler {
 
  private:
   const TileScheduler& tiles_;
-  unsigned count_, splits_, chunks_;
+  unsigned count_, parts_, chunks_;
 };
 
 // The scheduler of a kernel, and the last argument of its constructor.
@@ -135,7 +135,7 @@ using SchedulerOf =
 template <Decomposition kDecomposition>
 __device__ const auto& parts_of(const GemmParams& params) {
   if constexpr (kDecomposition == Decomposition::kSplitK) {
-    return params.splits;
+    return params.parts_per_tile;
   } else {
     return params.stream_k;
   }
@@ -555,12 +555,12 @@ __device__ void add_partials_of(const KernelArgs& args, const GemmParams& params
   const unsigned number = blockIdx.x / kAddBlocks, group = blockIdx.x % kAddBlocks / 2,
                  warpgroup = blockIdx.x % 2;
   const std::byte* partials =
-      params.partials + (std::size_t{number} * params.splits + adder) * kPartialBytes<T>;
+      params.partials + (std::size_t{number} * params.parts_per_tile + adder) * kPartialBytes<T>;
   const float* from = reinterpret_cast<const float*>(partials) +
                       4 * (group * kConsumers + warpgroup * kWarpgroup + thread);
   std::int32_t sums[T::kLevels][4]{};
 #pragma unroll 4
-  for (unsigned split = adder; split < params.splits; split += kAdders) {
+  for (unsigned part = adder; part < params.parts_per_tile; part += kAdders) {
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) {
       const float* of_level = from + level * (T::kBlockN / 2) * kConsumers;

@@ -287,7 +287,7 @@ struct GemmParams {
   std::byte* partials = nullptr;  // partial sums, per block
   unsigned* flags = nullptr;      // one per block: its partial sums are ready
   Fp32Args fp32;
-  unsigned splits = 1;  // split-K: blocks per tile
+  unsigned parts_per_tile = 1;  // split-K: a block computes one part
 };
 
 // The decision, the same in all blocks: each reduces the same numbers in the same order.

@@ -138,8 +138,8 @@ struct Workspace {
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks = (a.matrices * a.rows() + b.matrices * b.rows()) / split.rows;
-    bytes = widths + sizeof(float) * kNumWidths * static_cast<std::size_t>(blocks);
+    const std::int64_t groups = (a.matrices * a.rows() + b.matrices * b.rows()) / split.rows;
+    bytes = widths + sizeof(float) * kNumWidths * static_cast<std::size_t>(groups);
   }
 
   // Adds room for the tails.
@@ -160,7 +160,7 @@ struct Workspace {
             (rows_a + rows_b) / RowsAlongK::kRows * kNumWidths * sizeof(float);
   }
 
-  // The same memory for a panel of no more rows, columns and products, and of the same K. Both
+  // The same memory for a panel of no more rows, columns and matrices, and of the same K. Both
   // operands' regions stay in place, so that one panel's digits of an operand serve the next.
   Workspace for_panel(const Problem& panel) const {
     Workspace part = *this;
@@ -188,14 +188,14 @@ struct Workspace {
 // neighbours in a row, are one tile.
 inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_n,
                               unsigned cluster, Path least) {
-  const auto blocks = [&](const Planes& p) {
+  const auto groups = [&](const Planes& p) {
     return static_cast<unsigned>(p.matrices * p.rows() / workspace.split.rows);
   };
   const auto [m, n, k] = problem.shape;
-  const int tiles = static_cast<int>(cluster);
+  const int blocks = static_cast<int>(cluster);  // each has a tile
   return {.a = workspace.a,
           .b = workspace.b,
-          .widths = {.of_a = blocks(workspace.a), .of_b = blocks(workspace.b)},
+          .widths = {.of_a = groups(workspace.a), .of_b = groups(workspace.b)},
           .rows_a = static_cast<float>(m * workspace.a.matrices),
           .rows_b = static_cast<float>(n * workspace.b.matrices),
           .least = least,
@@ -204,8 +204,8 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .float2_c = allows_float2_of_c(problem),
           .evicts_first = allows_float2_of_c(problem) &&
                           (workspace.split.evicts_first || bytes_of_c(problem) > kH200.l2_bytes),
-          .six = TileScheduler(problem.shape, kBlockM, tiles * block_n),
-          .eight = TileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
+          .six = TileScheduler(problem.shape, kBlockM, blocks * block_n),
+          .eight = TileScheduler(problem.shape, kBlockM, blocks * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
 }
 
@@ -510,7 +510,7 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
   const double before = config.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
   double multiply = whole * products;
   if (config.splits_k()) {
-    multiply = products / params.splits + kSplitKOnce +
+    multiply = products / params.parts_per_tile + kSplitKOnce +
                static_cast<double>(launches.partial_bytes) * kSplitKSums;
   }
   if (config.stream_k()) {
@@ -565,7 +565,7 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(problem.batch * params.eight.count * config.cluster),
                waves = std::ceil(tiles / static_cast<double>(launches.blocks)),
-               chunks = static_cast<double>(params.a.chunks_k) * waves / params.splits;
+               chunks = static_cast<double>(params.a.chunks_k) * waves / params.parts_per_tile;
   const double seconds = call_seconds(config, launches, problem) + kCall;
   const Path path = path_of_normal(problem);
   switch (path == Path::kTen && !params.allows_ten ? Path::kFp32 : path) {
@@ -583,17 +583,17 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
 // Each gets at least 16 chunks. At most 8 share a tile, because one of them adds all partial sums.
-constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
+constexpr std::int64_t max_blocks_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }
 
-// Split-K: how many blocks share each of `tiles` tiles. Each gets at least kLeastSplitChunks
-// chunks.
-constexpr std::int64_t kLeastSplitChunks = 8;
-constexpr std::int64_t splits_of_tile(std::int64_t tiles, std::int64_t chunks,
-                                      const Device& device) {
+// Split-K: how many blocks share each of `tiles` tiles. Each computes one part of it, of at least
+// kLeastPartChunks chunks.
+constexpr std::int64_t kLeastPartChunks = 8;
+constexpr std::int64_t parts_of_tile(std::int64_t tiles, std::int64_t chunks,
+                                     const Device& device) {
   return std::clamp<std::int64_t>(device.multiprocessors / tiles, 1,
-                                  std::max<std::int64_t>(chunks / kLeastSplitChunks, 1));
+                                  std::max<std::int64_t>(chunks / kLeastPartChunks, 1));
 }
 
 // The operand's job of `refine`.
@@ -646,27 +646,27 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   launches.split_blocks = workspace.split.blocks(groups, device.multiprocessors);
   const std::int64_t tiles = problem.batch * launches.params.six.count;
   const std::int64_t most =
-      tiles * (config.stream_k() ? max_splits_of_tile(workspace.a.chunks_k) : 1);
+      tiles * (config.stream_k() ? max_blocks_of_tile(workspace.a.chunks_k) : 1);
   const std::int64_t most_clusters = device.multiprocessors / config.cluster;
   const std::int64_t clusters = std::min(most, most_clusters);
   launches.blocks = config.cluster * clusters;
   if (config.splits_k()) {
     GemmParams& params = launches.params;
-    const std::int64_t splits = splits_of_tile(tiles, workspace.a.chunks_k, device);
-    params.splits = static_cast<unsigned>(splits);
-    launches.blocks = tiles * splits;
+    const std::int64_t parts_per_tile = parts_of_tile(tiles, workspace.a.chunks_k, device);
+    params.parts_per_tile = static_cast<unsigned>(parts_per_tile);
+    launches.blocks = tiles * parts_per_tile;
     launches.partial_bytes = static_cast<std::size_t>(launches.blocks) * kPartialBytes<Eight>;
   }
   // FP32 splits K where tiles of 128×128 leave clusters idle.
   const std::int64_t fp32_tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
                                            config.cluster);  // of clusters
   const std::int64_t most_for_fp32 = config.stream_k() ? clusters : most_clusters;
-  Fp32SplitK& split_k = launches.params.fp32.split_k;
-  if (!config.by_warps) split_k = Fp32SplitK(problem.shape.k, fp32_tiles, most_for_fp32);
-  const bool splits = split_k.count > 1;
+  Fp32SplitK& fp32_split_k = launches.params.fp32.split_k;
+  if (!config.by_warps) fp32_split_k = Fp32SplitK(problem.shape.k, fp32_tiles, most_for_fp32);
+  const bool fp32_is_split = fp32_split_k.count > 1;
   const std::int64_t fp32_blocks =
-      splits ? config.cluster * std::min(fp32_tiles * split_k.count, most_for_fp32) : 0;
-  const std::int64_t fp32_partials = split_k.waves * std::max(fp32_blocks, launches.blocks);
+      fp32_is_split ? config.cluster * std::min(fp32_tiles * fp32_split_k.count, most_for_fp32) : 0;
+  const std::int64_t fp32_partials = fp32_split_k.waves * std::max(fp32_blocks, launches.blocks);
   if (config.stream_k()) {
     launches.params.stream_k =
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
@@ -676,7 +676,7 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   }
   if (config.decomposition != kDataParallel) {
     launches.workspace.add_partials(launches.partial_bytes, config.stream_k() ? launches.blocks : 0,
-                                    splits ? fp32_partials : 0);
+                                    fp32_is_split ? fp32_partials : 0);
     launches.blocks = std::max(launches.blocks, fp32_blocks);
   }
   if (config.by_warps) return launches;
@@ -695,11 +695,11 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     }
     launches.workspace.bytes =
         std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);
-  } else if (splits && config.decomposition == kDataParallel) {
+  } else if (fp32_is_split && config.decomposition == kDataParallel) {
     Workspace with_partials = launches.workspace;
     with_partials.add_partials(0, 0, fp32_partials);
     if (with_partials.bytes > workspace_limit) {
-      split_k = {};
+      fp32_split_k = {};
       return launches;
     }
     launches.workspace = with_partials;
@@ -773,11 +773,11 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
       kernel.parameters.push_back(parameter::count("tiles of a block", waves));
     }
     if (config.splits_k()) {
-      const std::int64_t splits = params.splits;
-      kernel.parameters.push_back(parameter::count("splits of a tile", splits));
-      kernel.parameters.push_back(parameter::each("equal splits", chunks % splits == 0));
+      const std::int64_t parts = params.parts_per_tile;
+      kernel.parameters.push_back(parameter::count("splits of a tile", parts));
+      kernel.parameters.push_back(parameter::each("equal splits", chunks % parts == 0));
       kernel.parameters.push_back(
-          parameter::ring("chunks of a block", ceil_div(chunks, splits), stages));
+          parameter::ring("chunks of a block", ceil_div(chunks, parts), stages));
     } else if (config.stream_k()) {
       const StreamKTiles& shared = params.stream_k;
       kernel.parameters.push_back(parameter::count("shared tiles", shared.count));
@@ -860,7 +860,7 @@ inline bool can_run(const GemmConfig& config, const Problem& problem, const Devi
   // Split-K: two blocks or more share each tile, and all run at the same time.
   const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, config.block_n);
   if (config.splits_k() &&
-      (k < 2 * kLeastSplitChunks * kChunkK || 2 * tiles > device.multiprocessors)) {
+      (k < 2 * kLeastPartChunks * kChunkK || 2 * tiles > device.multiprocessors)) {
     return false;
   }
   return config.by_warps || has_warpgroups(device);
@@ -908,9 +908,10 @@ inline Status setup() {
     if (Status s = device::allow_shared_memory(kernel, sizeof(GemmStorage)); !s.ok()) return s;
   }
   if (Status s = device::allow_shared_memory(add_outliers, sizeof(StripStorage)); !s.ok()) return s;
-  constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>), kMany = sizeof(AheadStorage<Many>);
-  if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;
-  if (Status s = device::allow_shared_memory(split_ahead<Many>, kMany); !s.ok()) return s;
+  constexpr std::size_t kFewBytes = sizeof(ShortStorage<FewRows>),
+                        kManyBytes = sizeof(AheadStorage<Many>);
+  if (Status s = device::allow_shared_memory(split_short<FewRows>, kFewBytes); !s.ok()) return s;
+  if (Status s = device::allow_shared_memory(split_ahead<Many>, kManyBytes); !s.ok()) return s;
   return device::allow_shared_memory(split_ahead<Ahead>, sizeof(AheadStorage<Ahead>));
 }
 
