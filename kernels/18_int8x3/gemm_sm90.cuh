@@ -1,7 +1,15 @@
 // GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of digits into a ring
-// of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile each,
-// with one int32 accumulator per level. In pairs, three store warps write tiles to C. Blocks are
-// persistent; stream-K splits the last tiles along K.
+// of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile each. A
+// level is the sum of the digit products of equal weight, those of planes i of A and j of B with
+// the same i + j; it has an int32 accumulator of its own.
+//
+// The consumers fold the levels and store the tile to C. Not so with six products in pairs, which
+// are clusters of two blocks that share rows of A: there the consumers leave the folded tile in
+// shared memory and start the next, and three store warps beside the producer scale it and store it
+// to C. The consumers store only the last tile of a block there.
+//
+// Blocks are persistent; stream-K splits the last tiles along K. With split-K each block computes
+// one part of a tile.
 //
 // In order: scheduler, one stage of the main loop, partial sums, producer, consumers, store warps,
 // kernel; the kernel add_partials of split-K.
@@ -57,7 +65,7 @@ __device__ unsigned opaque(unsigned number) {
 template <unsigned kCluster, bool kStreamK>
 class Scheduler {
  public:
-  // `count` tiles of all products of the batch, of `chunks` chunks each.
+  // `count` tiles, those of all matrices of the batch, of `chunks` chunks each.
   __device__ Scheduler(const TileScheduler& tiles, unsigned count, const std::int64_t& chunks,
                        const StreamKTiles& stream_k)
       : tiles_(tiles), count_(count), chunks_(chunks), stream_k_(stream_k) {}
@@ -156,6 +164,10 @@ __device__ inline device::MatrixDescriptor tails_descriptor(const std::byte* row
 
 // acc += the digit products of a stage, for 64 rows of a warpgroup and the tile's columns. On
 // return, the wgmma of the previous stage are complete.
+//
+// Tiles of 64 columns take this one, with the digits of A in shared memory: six products in the
+// configurations 128x64 and 128x64splitk, eight and ten products in all. Tiles of 128 columns, six
+// products in the other configurations, take the specialization below.
 template <typename T, bool kInRegisters = T::kBlockN == 128>
 struct StageMma {
   __device__ void mma_stage(const std::byte* stage, int warpgroup,
@@ -187,10 +199,10 @@ struct StageMma {
   }
 };
 
-// The same with the digits of A in registers: shared memory is read once, not for each product. On
-// an NVIDIA H200 wide tiles take 1 % less time, tiles of 64 columns 4 % more (EXPERIMENTS.md). Each
-// plane of A is one wgmma group. Before its registers are overwritten, the group that read them in
-// the previous stage is complete.
+// The same for tiles of 128 columns, with the digits of A in registers: shared memory is read once,
+// not for each product. On an NVIDIA H200 these tiles take 1 % less time, tiles of 64 columns would
+// take 4 % more (EXPERIMENTS.md). Each plane of A is one wgmma group. Before its registers are
+// overwritten, the group that read them in the previous stage is complete.
 template <typename T>
 struct StageMma<T, true> {
   std::uint32_t digits[kPlanes][4]{};
@@ -215,7 +227,9 @@ struct StageMma<T, true> {
       }
       device::warpgroup_commit();
     }
-    __syncwarp();  // all lanes have read A's digits before one releases the stage
+    // All lanes have read A's digits before one releases the stage. That follows the next mma_stage
+    // or, after the last one, the wait for all wgmma: these have read B then.
+    __syncwarp();
   }
 };
 
@@ -471,10 +485,12 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
   } else {
     sync();  // the barriers are initialized
   }
-  const auto products = static_cast<unsigned>(args.batch);
+  const auto matrices = static_cast<unsigned>(args.batch);
+  const auto tiles_of_six = [&] { return matrices * params.six.count; };
+  const auto tiles_of_eight = [&] { return matrices * params.eight.count; };  // and of ten
   constexpr bool kStreamK = kDecomposition == Decomposition::kStreamK;
-  // Stream-K is for six products alone.
-  constexpr auto kOfEight = kStreamK ? Decomposition::kDataParallel : kDecomposition;
+  // Of eight and of ten products: stream-K is for six alone.
+  constexpr auto kOfEightOrTen = kStreamK ? Decomposition::kDataParallel : kDecomposition;
   if (threadIdx.x < kWarpgroup) {  // producer warp and store warps
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) {
@@ -485,31 +501,26 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     }
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {
-        produce<Six, kCluster, kDecomposition>(params, params.six, products * params.six.count,
-                                               smem);
+        produce<Six, kCluster, kDecomposition>(params, params.six, tiles_of_six(), smem);
       } else if (path == Path::kEight) {
-        produce<Eight, kCluster, kOfEight>(params, params.eight, products * params.eight.count,
-                                           smem);
+        produce<Eight, kCluster, kOfEightOrTen>(params, params.eight, tiles_of_eight(), smem);
       } else if (path == Path::kTen) {
-        produce<Ten, kCluster, kOfEight>(params, params.eight, products * params.eight.count, smem);
+        produce<Ten, kCluster, kOfEightOrTen>(params, params.eight, tiles_of_eight(), smem);
       }
     } else if ((Six::kIsStaged || kStreamK) && threadIdx.x >= 32 && path == Path::kSix) {
-      store_tiles<Six, kCluster, kDecomposition>(args, params, params.six,
-                                                 products * params.six.count,
+      store_tiles<Six, kCluster, kDecomposition>(args, params, params.six, tiles_of_six(),
                                                  static_cast<int>(threadIdx.x) - 32, smem);
     }
   } else {  // consumer warpgroups
     device::reg_alloc<kConsumerRegisters>();
     if (path == Path::kSix) {
-      consume<Six, kCluster, kDecomposition>(args, params, params.six, products * params.six.count,
-                                             smem);
+      consume<Six, kCluster, kDecomposition>(args, params, params.six, tiles_of_six(), smem);
     } else if (path == Path::kEight) {
-      consume<Eight, kCluster, kOfEight>(args, params, params.eight, products * params.eight.count,
-                                         smem);
+      consume<Eight, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
     } else if (path == Path::kTen) {
-      consume<Ten, kCluster, kOfEight>(args, params, params.eight, products * params.eight.count,
-                                       smem);
+      consume<Ten, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
     } else if (params.first_chunk == 0) {
+      // All of K in the first of several launches; the later ones have nothing to do.
       multiply_fp32_split_k<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
                                       smem.fp32);
     }

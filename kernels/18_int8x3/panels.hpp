@@ -2,7 +2,7 @@
 //
 // A panel is a range of the batch, of K, and of the rows and columns of C, and an ordinary call of
 // split and GEMM. It has its own scales and its own decision. Panels along K add to C in FP32. An
-// operand is split again only where its products, its rows or its K change: with all rows of A in
+// operand is split again only where its matrices, its rows or its K change: with all rows of A in
 // one panel, each element is split once. What panels cost beside that: launches, waves that are not
 // full, and reading C again. The cost model chooses their sizes.
 #pragma once
@@ -21,9 +21,10 @@
 namespace tilegate::int8x3 {
 namespace {
 
-// Extents of a panel, and products of the batch. The last panel in each direction may be smaller.
+// Extents of a panel, and how many matrices of the batch it has. The last panel in each direction
+// may be smaller.
 struct PanelSize {
-  std::int64_t products = 1;
+  std::int64_t matrices = 1;
   Shape shape;  // but for all of M, N and K, multiples of kChunkRows and kChunkK
 };
 
@@ -37,7 +38,7 @@ struct PanelCall {
 
   Problem panel(const PanelSize& size) const {
     Problem panel = problem;
-    panel.batch = size.products;
+    panel.batch = size.matrices;
     panel.shape = size.shape;
     return panel;
   }
@@ -62,17 +63,17 @@ inline Launches PanelCall::launches(const PanelSize& largest, const PanelSize& s
 
 inline Status PanelCall::enqueue(const PanelSize& largest, const KernelArgs& args,
                                  Stream stream) const {
-  using Origin = std::array<std::int64_t, 3>;     // product, row or column, k
+  using Origin = std::array<std::int64_t, 3>;     // matrix, row or column, k
   Origin split_a{-1, -1, -1}, split_b = split_a;  // whose digits the workspace has
   const Shape& all = problem.shape;
-  const auto enqueue_panel = [&](std::int64_t product, const Shape& at) {
+  const auto enqueue_panel = [&](std::int64_t matrix, const Shape& at) {
     const PanelSize size{
-        std::min(largest.products, problem.batch - product),
+        std::min(largest.matrices, problem.batch - matrix),
         {std::min(largest.shape.m, all.m - at.m), std::min(largest.shape.n, all.n - at.n),
          std::min(largest.shape.k, all.k - at.k)}};
     Launches part = launches(largest, size);
     const auto origin = [&](Operand operand, std::int64_t x) {
-      return Origin{split_matrices(problem, operand) > 1 ? product : 0, x, at.k};
+      return Origin{split_matrices(problem, operand) > 1 ? matrix : 0, x, at.k};
     };
     const Origin a = origin(Operand::kA, at.m), b = origin(Operand::kB, at.n);
     part.splits_a = a != split_a;
@@ -89,20 +90,20 @@ inline Status PanelCall::enqueue(const PanelSize& largest, const KernelArgs& arg
     };
     KernelArgs of_panel = args;
     of_panel.shape = size.shape;
-    of_panel.batch = size.products;
-    of_panel.a += product * args.stride_a + offset(at.m, at.k, args.lda, problem.op_a);
-    of_panel.b += product * args.stride_b + offset(at.k, at.n, args.ldb, problem.op_b);
-    of_panel.c += product * args.stride_c + offset(at.m, at.n, args.ldc, Op::kN);
+    of_panel.batch = size.matrices;
+    of_panel.a += matrix * args.stride_a + offset(at.m, at.k, args.lda, problem.op_a);
+    of_panel.b += matrix * args.stride_b + offset(at.k, at.n, args.ldb, problem.op_b);
+    of_panel.c += matrix * args.stride_c + offset(at.m, at.n, args.ldc, Op::kN);
     if (part.adds_to_c) of_panel.beta = 1.0F;
     if (Status s = enqueue_split(part, of_panel, stream); !s.ok()) return s;
     if (Status s = enqueue_refine(part, of_panel, stream); !s.ok()) return s;
     return config->enqueue(part, of_panel, stream);
   };
-  for (std::int64_t product = 0; product < problem.batch; product += largest.products) {
+  for (std::int64_t matrix = 0; matrix < problem.batch; matrix += largest.matrices) {
     for (Shape at{}; at.k < all.k; at.k += largest.shape.k) {
       for (at.m = 0; at.m < all.m; at.m += largest.shape.m) {
         for (at.n = 0; at.n < all.n; at.n += largest.shape.n) {
-          if (Status s = enqueue_panel(product, at); !s.ok()) return s;
+          if (Status s = enqueue_panel(matrix, at); !s.ok()) return s;
         }
       }
     }
@@ -127,13 +128,13 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
   const auto extents = [](std::int64_t all, std::int64_t of) {
     return std::array{Extents{of, all / of}, Extents{all % of, all % of > 0 ? 1 : 0}};
   };
-  for (const auto& products : extents(problem.batch, largest.products)) {
+  for (const auto& matrices : extents(problem.batch, largest.matrices)) {
     for (const auto& depth : extents(k, largest.shape.k)) {
       for (const auto& rows : extents(m, largest.shape.m)) {
         for (const auto& cols : extents(n, largest.shape.n)) {
-          const std::int64_t count = products.count * depth.count * rows.count * cols.count;
+          const std::int64_t count = matrices.count * depth.count * rows.count * cols.count;
           if (count == 0) continue;
-          const PanelSize size{products.extent, {rows.extent, cols.extent, depth.extent}};
+          const PanelSize size{matrices.extent, {rows.extent, cols.extent, depth.extent}};
           const Launches part = launches(largest, size);
           panels += count;
           bytes = std::max(bytes, part.workspace.bytes);
@@ -145,9 +146,9 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
   }
   seconds += split_seconds(problem, kSplitSeconds, static_cast<double>(panels), 1.0,
                            panels_n > 1 ? static_cast<double>(panels_m) : 1.0);
-  const std::string products =
-      problem.batch > 1 ? std::to_string(largest.products) + "x" : std::string();
-  return {{.configuration = std::string(config->name) + "_panels" + products +
+  const std::string matrices =
+      problem.batch > 1 ? std::to_string(largest.matrices) + "x" : std::string();
+  return {{.configuration = std::string(config->name) + "_panels" + matrices +
                             std::to_string(largest.shape.m) + "x" +
                             std::to_string(largest.shape.n) + "x" + std::to_string(largest.shape.k),
            .rounding_chain = chain + panels_k - 1,
@@ -165,7 +166,7 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
           seconds};
 }
 
-// Sizes worth an estimate, as large as the limit allows: whole products of the batch; or, where not
+// Sizes worth an estimate, as large as the limit allows: whole matrices of the batch; or, where not
 // even one fits, for some depths and for some numbers of rows the most columns.
 inline std::vector<PanelSize> PanelCall::sizes() const {
   // The largest number up to `most` whose panel has room; 0: none has.
@@ -184,10 +185,10 @@ inline std::vector<PanelSize> PanelCall::sizes() const {
   };
   const Shape& all = problem.shape;
   if (problem.batch > 1) {
-    const std::int64_t products = largest(
+    const std::int64_t matrices = largest(
         problem.batch, [&](std::int64_t number) { return PanelSize{number, problem.shape}; });
-    if (products > 0) {
-      const std::int64_t panels = ceil_div(problem.batch, products);
+    if (matrices > 0) {
+      const std::int64_t panels = ceil_div(problem.batch, matrices);
       return {{ceil_div(problem.batch, panels), problem.shape}};
     }
   }
