@@ -17,7 +17,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     if (config.splits_k() || !can_run(config, problem, device, Path::kSix)) continue;
     if (config.stream_k() && problem.shape.k < kLeastK) continue;
     Launches launches = launches_of(config, problem, device, Path::kSix,
-                                    Workspace(problem, device, config.by_warps));
+                                    Workspace(problem, device, config.uses_mma_sync));
     GemmParams& params = launches.params;
     params.allows_ten = false;
     const double seconds = gemm_seconds(config, launches, problem);

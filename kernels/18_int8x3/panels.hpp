@@ -52,7 +52,7 @@ struct PanelCall {
 inline Launches PanelCall::launches(const PanelSize& largest, const PanelSize& size) const {
   PanelSize room = largest;
   room.shape.k = size.shape.k;
-  const Workspace workspace(panel(room), device, config->by_warps);
+  const Workspace workspace(panel(room), device, config->uses_mma_sync);
   Launches launches = launches_of(*config, panel(size), device, least,
                                   workspace.for_panel(panel(size)), {}, workspace_limit);
   // cuBLAS computes the whole product.

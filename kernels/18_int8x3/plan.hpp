@@ -7,7 +7,7 @@
 // ten with a fourth digit, or these without outliers (refine.cuh), or none; then it multiplies in
 // FP32 (fp32_fallback.cuh).
 // What limits it: the power of the tensor cores. Needs compute capability 7.5; 9.0 has its own
-// kernels. All others take gemm_sm75.cuh, which has the same bits and no ten products.
+// kernels. All others take gemm_mma_sync.cuh, which has the same bits and no ten products.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@
 #include <tilegate/device/flag.cuh>
 #include <tilegate/stage.hpp>
 
-#include "gemm_sm75.cuh"
+#include "gemm_mma_sync.cuh"
 #include "gemm_sm90.cuh"
 #include "refine.cuh"
 #include "split.cuh"
@@ -125,11 +125,11 @@ struct Workspace {
   std::size_t outliers_a = 0, outliers_b = 0, widths_without_outliers = 0;
 
   Workspace() = default;
-  // `by_warps`: the GEMM kernel is multiply_warps (gemm_sm75.cuh).
-  Workspace(const Problem& problem, const Device& device, bool by_warps)
+  // `uses_mma_sync`: the GEMM kernel is multiply_warps (gemm_mma_sync.cuh).
+  Workspace(const Problem& problem, const Device& device, bool uses_mma_sync)
       : a(split_chunks<Planes>(problem, Operand::kA)),
         b(split_chunks<Planes>(problem, Operand::kB)) {
-    if (!by_warps) {
+    if (!uses_mma_sync) {
       split = SplitPlan((a.matrices * a.rows() + b.matrices * b.rows()) / Long::kRows,
                         problem.shape.k, bytes_of_c(problem), device.multiprocessors);
     }
@@ -430,7 +430,7 @@ inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs&
 // accurate for few operands only.
 constexpr std::int64_t kLeastK = 128;
 
-// Expected seconds of a tile on an NVIDIA H200. Those of gemm_sm75.cuh are estimated from its
+// Expected seconds of a tile on an NVIDIA H200. Those of gemm_mma_sync.cuh are estimated from its
 // instructions: neither that kernel nor another GPU was timed.
 struct TileSeconds {
   double chunk;          // per 32 k, with six products
@@ -440,7 +440,7 @@ struct TileSeconds {
 };
 constexpr TileSeconds kWide{0.45e-6, 3.4e-6, 6e-6}, kWidePairs{0.446e-6, 3.4e-6, 6e-6},
     kStreamKPairs{0.452e-6, 3.4e-6, 6e-6}, kNarrow{0.218e-6, 2.1e-6, 2.7e-6, 0.016e-6},
-    kByWarps{0.7e-6, 2.1e-6, 2.7e-6};
+    kMmaSync{0.7e-6, 2.1e-6, 2.7e-6};
 
 // Configuration of the GEMM.
 struct GemmConfig {
@@ -449,7 +449,7 @@ struct GemmConfig {
   unsigned cluster;  // blocks that share rows of A
   int stages;
   Decomposition decomposition;
-  bool by_warps;  // gemm_sm75.cuh
+  bool uses_mma_sync;  // multiply_warps (gemm_mma_sync.cuh)
   TileSeconds seconds;
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
 
@@ -470,7 +470,7 @@ constexpr GemmConfig kGemmConfigs[] = {
     {"128x64", 64, 1, Tiles<64, 6>::kStages, kDataParallel, false, kNarrow,
      enqueue_multiply<Tiles<64, 6>, 1>},
     {"128x64splitk", 64, 1, Tiles<64, 6>::kStages, kSplitK, false, kNarrow, enqueue_split_k},
-    {"128x64warps", kWarpsN, 1, kWarpsStages, kDataParallel, true, kByWarps,
+    {"128x64warps", kWarpsN, 1, kWarpsStages, kDataParallel, true, kMmaSync,
      enqueue_multiply_warps}};
 
 // Costs of pairs, clusters of two blocks: once, for start and end; the staged epilogue of a tile;
@@ -662,7 +662,7 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
                                            config.cluster);  // of clusters
   const std::int64_t most_for_fp32 = config.stream_k() ? clusters : most_clusters;
   Fp32SplitK& fp32_split_k = launches.params.fp32.split_k;
-  if (!config.by_warps) fp32_split_k = Fp32SplitK(problem.shape.k, fp32_tiles, most_for_fp32);
+  if (!config.uses_mma_sync) fp32_split_k = Fp32SplitK(problem.shape.k, fp32_tiles, most_for_fp32);
   const bool fp32_is_split = fp32_split_k.count > 1;
   const std::int64_t fp32_blocks =
       fp32_is_split ? config.cluster * std::min(fp32_tiles * fp32_split_k.count, most_for_fp32) : 0;
@@ -679,7 +679,7 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
                                     fp32_is_split ? fp32_partials : 0);
     launches.blocks = std::max(launches.blocks, fp32_blocks);
   }
-  if (config.by_warps) return launches;
+  if (config.uses_mma_sync) return launches;
   const double seconds = call_seconds(config, launches, problem);
   if (is_exact_with_ten(config, problem.shape.k) && !prepared && least != Path::kFp32 &&
       (least == Path::kTen || seconds >= kLeastForTen || path_of_normal(problem) == Path::kTen)) {
@@ -765,9 +765,9 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
                          .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
                                         scheduling(scheduler), columns_of_groups(scheduler)},
                          .decision = static_cast<int>(least)};
-    const int stages = six || config.by_warps  ? config.stages
-                       : least == Path::kEight ? Eight::kStages
-                                               : Ten::kStages;
+    const int stages = six || config.uses_mma_sync ? config.stages
+                       : least == Path::kEight     ? Eight::kStages
+                                                   : Ten::kStages;
     if (!config.splits_k()) {
       kernel.parameters.push_back(parameter::tiles("chunks of k", chunks, 1));
       kernel.parameters.push_back(parameter::count("tiles of a block", waves));
@@ -797,7 +797,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   if (launches.fp32) return kernels;  // FP32 is tested with the rung that it is from
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
   fp32.decision = static_cast<int>(Path::kFp32);
-  fp32.name += config.by_warps ? " by warps" : config.cluster > 1 ? " in pairs" : "";
+  fp32.name += config.uses_mma_sync ? " by warps" : config.cluster > 1 ? " in pairs" : "";
   fp32.parameters.push_back(
       parameter::count("parts", params.fp32.split_k.count, Fp32SplitK::kMost));
   fp32.parameters.push_back(parameter::count(
@@ -833,7 +833,7 @@ inline Choice choice_of(const GemmConfig& config, const Problem& problem, const 
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least, const Fp32Candidates& fp32, bool outliers) {
   Launches launches = launches_of(config, problem, device, least,
-                                  Workspace(problem, device, config.by_warps), fp32);
+                                  Workspace(problem, device, config.uses_mma_sync), fp32);
   if (outliers && !launches.params.allows_ten) {
     allow_ten(problem, device, kNoWorkspaceLimit, launches);
   }
@@ -863,7 +863,7 @@ inline bool can_run(const GemmConfig& config, const Problem& problem, const Devi
       (k < 2 * kLeastPartChunks * kChunkK || 2 * tiles > device.multiprocessors)) {
     return false;
   }
-  return config.by_warps || has_warpgroups(device);
+  return config.uses_mma_sync || has_warpgroups(device);
 }
 
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
@@ -881,7 +881,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
     if (!can_run(config, problem, device, kLeast)) continue;
-    if (kOutliers && (config.by_warps || config.decomposition != kDataParallel)) continue;
+    if (kOutliers && (config.uses_mma_sync || config.decomposition != kDataParallel)) continue;
     all.push_back(candidate(config, problem, device, kLeast, fp32, kOutliers));
     if (kApart) break;  // FP32 is the same in all configurations
   }

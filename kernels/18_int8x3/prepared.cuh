@@ -110,7 +110,7 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
   const Operand operand = prepared.operand;
   const bool of_a = operand == Operand::kA;
   const Operand other = of_a ? Operand::kB : Operand::kA;
-  Workspace workspace(alone(product, other), prepared.device, config.by_warps);
+  Workspace workspace(alone(product, other), prepared.device, config.uses_mma_sync);
   (of_a ? workspace.a : workspace.b) = layout.planes;
   workspace.bytes += sizeof(float) * kNumWidths * static_cast<std::size_t>(layout.groups);
   Launches launches = launches_of(config, product, prepared.device, Path::kSix, workspace, fp32,
@@ -125,7 +125,7 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
   (of_a ? params.tails_a : params.tails_b) = memory + layout.tails;
   (of_a ? params.steps_a : params.steps_b) =
       reinterpret_cast<const float*>(memory + layout.workspace.steps_a);
-  if (!config.by_warps && is_exact_with_ten(config, product.shape.k)) {
+  if (!config.uses_mma_sync && is_exact_with_ten(config, product.shape.k)) {
     params.allows_ten = true;
     Workspace& where = launches.workspace;
     const Planes& planes = of_a ? where.b : where.a;
@@ -142,7 +142,7 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
   WidthsToCopy from;
   from.from = reinterpret_cast<const float*>(memory + layout.workspace.widths);
   from.groups = layout.groups;
-  choice.enqueue = [=, overlaps = !config.by_warps, multiply = std::move(choice.enqueue)](
+  choice.enqueue = [=, overlaps = !config.uses_mma_sync, multiply = std::move(choice.enqueue)](
                        const KernelArgs& args, Stream stream) {
     WidthsToCopy copy = from;
     copy.to = reinterpret_cast<float*>(static_cast<std::byte*>(args.workspace) + widths);

@@ -29,7 +29,7 @@ Launches launches_of(std::string_view name, const Shape& shape) {
   const Problem problem = Problem::dense(shape);
   const GemmConfig& config = config_of(name);
   return launches_of(config, problem, gpu(90), Path::kSix,
-                     Workspace(problem, gpu(90), config.by_warps));
+                     Workspace(problem, gpu(90), config.uses_mma_sync));
 }
 
 // Other configurations take several launches for a longer K.

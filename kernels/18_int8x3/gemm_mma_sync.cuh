@@ -1,6 +1,7 @@
-// GEMM kernel for compute capability 7.5 and later: each warp computes 32×32 results with mma from
-// a ring of stages that all threads of the block copy. Digits, levels and fold are those of
-// gemm_sm90.cuh, and so are the bits.
+// GEMM kernel for all devices but those of compute capability 9.0: 7.5 to 8.9, and from 10.0 on. It
+// is the configuration 128x64warps: each warp computes 32×32 results with mma.sync from a ring of
+// stages that all threads of the block copy. Digits, levels and fold are those of gemm_sm90.cuh,
+// and so are the bits.
 #pragma once
 
 #include <cstddef>
@@ -165,6 +166,7 @@ inline __global__ void __launch_bounds__(kWarpsThreads, 1)
   } else if (path == Path::kEight) {
     multiply_by_warps<4>(args, params, smem);
   } else if (params.first_chunk == 0) {
+    // All of K in the first of several launches; the later ones have nothing to do.
     const unsigned tiles = static_cast<unsigned>(args.batch) * params.fp32.scheduler.count;
     for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
       multiply_fp32(args, params.fp32, index, static_cast<int>(threadIdx.x), smem.fp32);
