@@ -73,6 +73,8 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   list.push_back({std::move(choice), cost::total(parts, launch.overlaps_previous), parts});
 }
 
+// All tiles that take the problem. `pick` (core/stage.cpp) takes tuned ones first, then the least
+// seconds.
 template <typename... Tiles>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   std::vector<Candidate> list;

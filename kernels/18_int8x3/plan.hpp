@@ -867,8 +867,8 @@ inline bool can_run(const GemmConfig& config, const Problem& problem, const Devi
 }
 
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
-// `kApart`: FP32 always in launches of its own. `kOutliers`: outliers are set apart in small calls,
-// too.
+// `pick` (core/stage.cpp) takes tuned ones first, then the least seconds. `kApart`: FP32 always in
+// launches of its own. `kOutliers`: outliers are set apart in small calls, too.
 template <Path kLeast, bool kApart = false, bool kOutliers = false>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};

@@ -75,6 +75,7 @@ void drop_slow_in_fp32(const Problem& problem, std::vector<Candidate>& all) {
 }
 
 // Candidates of all stages, named like "StreamK:128x256x8": configuration 128x256x8 of StreamK.
+// `pick` (core/stage.cpp) takes tuned ones first, then the least seconds.
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   std::vector<Candidate> all;
   std::string reasons;  // why stages are unsupported

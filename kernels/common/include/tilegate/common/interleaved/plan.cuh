@@ -1,5 +1,6 @@
-// Plans of the interleaved kernels: limits, expected times, and the kernel for the operands'
-// layout.
+// What the plans of the interleaved kernels are made of: limits, expected times, and the kernel for
+// the operands' layout. The plan itself: a rung's `candidates` lists configurations with expected
+// times, and `pick` (core/stage.cpp) takes one.
 #pragma once
 
 #include <algorithm>
