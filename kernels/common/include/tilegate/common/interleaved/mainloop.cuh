@@ -1,5 +1,9 @@
 // Interleaved main loop and its epilogue: the source says where each instruction stands.
 //
+// In order: the producer OperandFeed, each thread's share of the loads and stores that bring A or B
+// to shared memory; shared memory; the main loop Loop, which calls two feeds; the epilogue
+// store_tile.
+//
 // An iteration is 8 k steps of a thread: its slice of a k tile, or half of a k tile. Between the
 // FFMA of each step stand the shared loads of the next step. Between the FFMA of the last step but
 // one stand the shared stores of the next k tile. The global loads of the k tile after it stand in
@@ -104,7 +108,8 @@ class OperandFeed {
     }
   }
 
-  // Loads the next half if `loads`; then moves to the half after it if `advances`.
+  // Loads the next half; then moves to the half after it if `advances`. Without `loads` there is no
+  // next half: words are not loaded; vectors are, without a guard, and are not used.
   __device__ void load(bool loads, bool advances) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) load_one(i, loads, advances);
@@ -344,20 +349,22 @@ class Loop {
     // thread overwrites them.
     __syncthreads();
     const bool stage_done = kHalves == 1 || second_half_;
-    read_a_ += next_half(stage_done, to_other_stage_, half_a_);
-    read_b_ += next_half(stage_done, to_other_stage_, half_b_);
+    read_a_ += bytes_to_next_half(stage_done, to_other_stage_, half_a_);
+    read_b_ += bytes_to_next_half(stage_done, to_other_stage_, half_b_);
     shift_stores(stage_done, 0U - to_other_stage_);
     if (stage_done) to_other_stage_ = 0U - to_other_stage_;
     second_half_ = kHalves == 2 && !second_half_;
   }
 
   __device__ void shift_stores(bool stage_done, unsigned to_other_stage) {
-    feed_a_.shift(next_half(stage_done, to_other_stage, 4 * A::kHalfStored));
-    feed_b_.shift(next_half(stage_done, to_other_stage, 4 * B::kHalfStored));
+    feed_a_.shift(bytes_to_next_half(stage_done, to_other_stage, 4 * A::kHalfStored));
+    feed_b_.shift(bytes_to_next_half(stage_done, to_other_stage, 4 * B::kHalfStored));
   }
 
-  // Bytes from one half to the next: the first half of the other stage after this stage's last.
-  static __device__ unsigned next_half(bool stage_done, unsigned to_other_stage, unsigned half) {
+  // From one half to the next: to the first half of the other stage after this stage's last.
+  // `half`: bytes from half 0 to half 1.
+  static __device__ unsigned bytes_to_next_half(bool stage_done, unsigned to_other_stage,
+                                                unsigned half) {
     return stage_done ? to_other_stage - (kHalves - 1) * half : half;
   }
 
