@@ -6,7 +6,8 @@
 //   kHalves              1, or 2: an iteration multiplies half of a k tile
 //   kBlocksPerSm         limits registers
 //   kSpread              stores and global loads are spread between the FFMA, or bunched
-//   kCost                the cost model's constants
+//   kCost                the cost model's constants: TFLOPS of an H200 at full occupancy; µs of
+//                        prologue and epilogue; speed with 1, 2, … resident blocks, over full speed
 //   Order                instruction order: the compiler's or the source's
 #pragma once
 
@@ -62,7 +63,7 @@ struct Tiles128x256x8 {
   static constexpr int kBlockM = 128, kBlockN = 256;
   static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
   static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
-  static constexpr cost::BlockCost kCost = {58.4, 4.8};
+  static constexpr cost::BlockCost kCost = {.teraflops = 58.4, .microseconds = 4.8};
   static constexpr bool kSpread = true;
   using Order = SourceOrder;
   template <typename Layout>
@@ -70,43 +71,55 @@ struct Tiles128x256x8 {
 };
 
 // For NT: rows of 16 along k, in two halves that share the code of the main loop.
-struct Tiles128x256x16 : Tiles128x256x8 {
+struct Tiles128x256x16 {
   static constexpr const char* kName = "128x256x16";
-  static constexpr int kHalves = 2;
-  static constexpr cost::BlockCost kCost = {57.0, 4.8};
+  static constexpr int kBlockM = 128, kBlockN = 256;
+  static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
+  static constexpr int kSlices = 1, kHalves = 2, kBlocksPerSm = 1;
+  static constexpr cost::BlockCost kCost = {.teraflops = 57.0, .microseconds = 4.8};
+  static constexpr bool kSpread = true;
+  using Order = SourceOrder;
   template <typename Layout>
   static constexpr bool kTakes = Layout::kVector && Layout::kAAlongK && Layout::kBAlongK;
 };
 
 // For C of some dozens to hundreds of tiles: two slices double the warps per tile.
-struct Tiles128x128x16s2 : Tiles128x256x16 {
+struct Tiles128x128x16s2 {
   static constexpr const char* kName = "128x128x16s2";
-  static constexpr int kBlockN = 128;
-  static constexpr int kSlices = 2, kHalves = 1;
-  static constexpr cost::BlockCost kCost = {57.2, 4.1};
+  static constexpr int kBlockM = 128, kBlockN = 128;
+  static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
+  static constexpr int kSlices = 2, kHalves = 1, kBlocksPerSm = 1;
+  static constexpr cost::BlockCost kCost = {.teraflops = 57.2, .microseconds = 4.1};
+  static constexpr bool kSpread = true;
+  using Order = SourceOrder;
   template <typename Layout>
   static constexpr bool kTakes = Layout::kVector;
 };
 
-// For smaller C, and for all operands without whole vectors. One tile is enough for these, as
-// AsyncCopy is faster.
-struct Tiles64x128x32s4 : Tiles128x128x16s2 {
+// For smaller C. Also for operands without whole vectors, whatever C: no other tile takes them. A
+// second tile for them would not pay, as AsyncCopy is faster there.
+struct Tiles64x128x32s4 {
   static constexpr const char* kName = "64x128x32s4";
-  static constexpr int kBlockM = 64, kLanesM = 4;
-  static constexpr int kSlices = 4;
-  static constexpr cost::BlockCost kCost = {54.6, 3.5};
+  static constexpr int kBlockM = 64, kBlockN = 128;
+  static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 4;
+  static constexpr int kSlices = 4, kHalves = 1, kBlocksPerSm = 1;
+  static constexpr cost::BlockCost kCost = {.teraflops = 54.6, .microseconds = 3.5};
+  static constexpr bool kSpread = true;
+  using Order = SourceOrder;
   template <typename Layout>
   static constexpr bool kTakes = true;
 };
 
 // For small K, where the stores of C take longer than the FFMA: of four small blocks per
 // multiprocessor some multiply while others store. 128 registers are too few for SourceOrder.
-struct Tiles64x128x8 : Tiles128x256x16 {
+struct Tiles64x128x8 {
   static constexpr const char* kName = "64x128x8";
   static constexpr int kBlockM = 64, kBlockN = 128;
-  static constexpr int kThreadM = 8;
-  static constexpr int kHalves = 1, kBlocksPerSm = 4;
-  static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
+  static constexpr int kThreadM = 8, kThreadN = 8, kLanesM = 8;
+  static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 4;
+  static constexpr cost::BlockCost kCost = {
+      .teraflops = 45.1, .microseconds = 0.8, .speed = {0.385, 0.81, 0.81, 1.0}};
+  static constexpr bool kSpread = true;
   using Order = CompilerOrder;
   template <typename Layout>
   static constexpr bool kTakes = Layout::kVector;
