@@ -20,8 +20,8 @@
 
 namespace tilegate::interleaved {
 
-// One tile per block. `Order` is a parameter only to be part of the symbol, where ptxas looks for
-// its name (instruction_order.cuh).
+// One tile per block. `Order` is unused: SourceOrder is struct cutlass, and ptxas keeps the
+// source's order in kernels whose symbol contains that name.
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, TileScheduler scheduler) {
@@ -49,8 +49,8 @@ constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, 
 template <typename Tiles>
 void add_candidate(const Problem& problem, const Device& device, std::vector<Candidate>& list) {
   using Config = InterleavedTiles<Tiles>;
-  const auto launches = with_layout(problem, kernel_for<Config>);
-  const auto kernel = launches.kernel;
+  const auto instance = with_layout(problem, kernel_for<Config>);
+  const auto kernel = instance.kernel;
   const std::int64_t tiles = count_tiles<Config>(problem);
   if (kernel == nullptr || tiles == 0) return;
   const std::int64_t k_tiles = ceil_div(problem.shape.k, Config::kBlockK);
@@ -58,7 +58,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
       .kernel = "interleaved",
       .blocks = tiles,
       .threads_x = Config::kNumThreads,
-      .shared_bytes = launches.shared_bytes,
+      .shared_bytes = instance.shared_bytes,
       .overlaps_previous = device.compute_capability >= 90 &&
                            cost::spreads_evenly(tiles, Config::kBlocksPerSm, device)};
   Choice choice{.configuration = Config::kName,

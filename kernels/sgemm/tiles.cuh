@@ -31,6 +31,8 @@ struct Tiles32x64 {
   static constexpr bool kPermutedLanes = true;
 };
 
+// `Order` is unused: SourceOrder is struct cutlass, and ptxas keeps the source's order in kernels
+// whose symbol contains that name.
 template <typename Config, bool kVector, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args) {
