@@ -35,7 +35,7 @@ constexpr double kPartialBandwidth = 6.5e12, kPartialSeconds = 1.6e-6, kPartialL
 constexpr double kLoadsInFlight = 8.0;
 constexpr double kNotHidden = 0.05;    // of the shorter one of multiplying and moving
 constexpr double kLaunchGap = 0.5e-6;  // between kernels that do not overlap
-constexpr double kNarrowSpeed = 0.80;  // without vectors: 2048×2048×2048/off4 against 2048³
+constexpr double kWordSpeed = 0.80;    // without vectors: 2048×2048×2048/off4 against 2048³
 constexpr double kWordStoreBandwidth = 4.5e12;  // bytes per second, coalesced 32-bit stores
 // The share of BlockCost::microseconds that each wave after the first one adds, if several blocks
 // are resident: a block of the next wave starts when a block ends, and others multiply meanwhile.
@@ -103,7 +103,7 @@ inline double add_seconds(double partial_bytes, std::int64_t k_splits) {
 // accesses. `add_seconds`: of a second kernel, which reduces partial sums.
 inline Parts parts(const Problem& problem, const Device& device, double block_seconds, bool vectors,
                    double add_seconds) {
-  return {.multiply = vectors ? block_seconds : block_seconds / kNarrowSpeed,
+  return {.multiply = vectors ? block_seconds : block_seconds / kWordSpeed,
           .move = memory_seconds(problem, device),
           .add = add_seconds};
 }

@@ -118,13 +118,13 @@ PlannedKernel planned_kernel(bool vectors, std::int64_t k_tiles) {
                          parameter::ring("k tiles of a block", k_tiles, kBuffers)}};
 }
 
-// The choice of a stage whose kernels call `multiply_block`: `wide` where all operands allow
-// 128-bit accesses, else `narrow`.
+// The choice of a stage whose kernels call `multiply_block`: `with_vectors` where all operands
+// allow 128-bit accesses, else `with_words`.
 template <typename Config>
-Choice choose(const char* name, const Problem& problem, void (*wide)(KernelArgs),
-              void (*narrow)(KernelArgs)) {
+Choice choose(const char* name, const Problem& problem, void (*with_vectors)(KernelArgs),
+              void (*with_words)(KernelArgs)) {
   const bool vectors = allows_vectors(problem);
-  const auto kernel = vectors ? wide : narrow;
+  const auto kernel = vectors ? with_vectors : with_words;
   Choice choice = serial_choice<typename Config::Grid>(
       problem, [name, kernel](const KernelArgs& args, Stream stream) {
         const device::LaunchConfig launch{.kernel = name,

@@ -1,5 +1,6 @@
-// Loads tiles of an operand from global to shared memory: TileLoader by 32-bit accesses, TileReader
-// by 128-bit accesses through registers.
+// Loads tiles of an operand from global to shared memory. TileLoader does so in one call, word by
+// word. TileReader reads a tile to registers, and stores it to shared memory in a later call; it
+// reads vectors or, where the operands do not allow them, words.
 #pragma once
 
 #include <cstdint>
