@@ -342,6 +342,9 @@ __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& par
   store_fp32(args, tile, thread, total);
 }
 
+// Computes all tiles of the batch, over all of K: a kernel that is launched once per part of K
+// calls this in the first launch only.
+//
 // Persistent blocks: each loops over tiles, or computes the same split of several tiles; the block
 // with a tile's last k adds the others' partial sums and stores the tile. The splits of a tile are
 // in different clusters: a block may wait only for blocks with lower indices outside its cluster.
