@@ -655,11 +655,11 @@ class Consumer {
       // idea:end
       device::warpgroup_commit();
       device::warpgroup_wait<0>();
-      device::warpgroup_results(acc);
+      device::warpgroup_fence_operand(acc);
 #pragma unroll
       for (int i = 0; i < kSums; ++i) sums[i] += acc[i];
       for (auto& slice : x) {
-        for (auto& of_plane : slice) device::warpgroup_results(of_plane);
+        for (auto& of_plane : slice) device::warpgroup_fence_operand(of_plane);
       }
       __syncwarp();  // all lanes have read x before one releases it
       if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
