@@ -59,19 +59,27 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
-// Drops candidates that are slower than FP32 with data that planes do not serve. They may take the
-// time that README.md allows for such data: 3 % more, and what a look at the operands takes.
-void drop_slow_in_fp32(const Problem& problem, std::vector<Candidate>& all) {
+// Drops planes (Bf16x6) that are slower than FP32 with data that planes do not serve, or hardly
+// faster than digits. README.md says how much time such data may take: 3 % more, and what a look at
+// the operands takes. Digits (Int8x3) have the time that normal operands need; many need less.
+void drop_planes(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
-  double least = std::numeric_limits<double>::infinity();
+  constexpr double kFaster = 0.9;
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const auto are_planes = [](const Candidate& of) { return of.fp32_seconds > 0.0; };
+  double fp32 = kNone, digits = kNone;
   for (const Candidate& candidate : all) {
-    if (!candidate.choice.decides_on_device) least = std::min(least, candidate.seconds);
+    if (are_planes(candidate)) continue;
+    double& least = candidate.choice.decides_on_device ? digits : fp32;
+    least = std::min(least, candidate.seconds);
   }
   const auto [m, n, k] = problem.shape;
   const double bytes = sizeof(float) * static_cast<double>(problem.batch) *
                        static_cast<double>(m + n) * static_cast<double>(k);
-  const double most = kSlower * least + kSeconds + bytes / kBandwidth;
-  std::erase_if(all, [&](const Candidate& of) { return of.fp32_seconds > most; });
+  const double most = kSlower * fp32 + kSeconds + bytes / kBandwidth;
+  std::erase_if(all, [&](const Candidate& of) {
+    return are_planes(of) && (of.fp32_seconds > most || of.seconds > kFaster * digits);
+  });
 }
 
 // Candidates of all stages, named like "StreamK:128x256x8": configuration 128x256x8 of StreamK.
@@ -101,7 +109,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
     }
   }
   // idea:end
-  drop_slow_in_fp32(problem, all);
+  drop_planes(problem, all);
   if (all.empty()) {
     all.push_back(
         {.choice = {.status = Status::unsupported("no kernel supports this problem" + reasons)}});
