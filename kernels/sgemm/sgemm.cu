@@ -59,10 +59,11 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
-// Drops planes (Bf16x6) that are slower than FP32 with data that planes do not serve, or hardly
-// faster than digits. README.md says how much time such data may take: 3 % more, and what a look at
-// the operands takes. Digits (Int8x3) have the time that normal operands need; many need less.
-void drop_planes(const Problem& problem, std::vector<Candidate>& all) {
+// Drops planes (Bf16x6) that are slower than FP32 with data that planes do not serve. README.md
+// says how much time such data may take: 3 % more, and what a look at the operands takes. Planes
+// that are hardly faster than digits (Int8x3) come after them: digits have the time that normal
+// operands need, and many need less.
+void rank_planes(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
   constexpr double kFaster = 0.9;
   constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -77,9 +78,10 @@ void drop_planes(const Problem& problem, std::vector<Candidate>& all) {
   const double bytes = sizeof(float) * static_cast<double>(problem.batch) *
                        static_cast<double>(m + n) * static_cast<double>(k);
   const double most = kSlower * fp32 + kSeconds + bytes / kBandwidth;
-  std::erase_if(all, [&](const Candidate& of) {
-    return are_planes(of) && (of.fp32_seconds > most || of.seconds > kFaster * digits);
-  });
+  std::erase_if(all, [&](const Candidate& of) { return are_planes(of) && of.fp32_seconds > most; });
+  for (Candidate& of : all) {
+    if (are_planes(of) && of.seconds > kFaster * digits) of.seconds = std::max(of.seconds, digits);
+  }
 }
 
 // Candidates of all stages, named like "StreamK:128x256x8": configuration 128x256x8 of StreamK.
@@ -109,7 +111,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
     }
   }
   // idea:end
-  drop_planes(problem, all);
+  rank_planes(problem, all);
   if (all.empty()) {
     all.push_back(
         {.choice = {.status = Status::unsupported("no kernel supports this problem" + reasons)}});

@@ -71,8 +71,9 @@ TEST(Sgemm, TakesTheExpectedSplit) {
   };
   EXPECT_EQ(rung_of({4096, 4096, 4096}), "Int8x3");
   EXPECT_EQ(rung_of({128, 4096, 4096}), "Bf16x6");
-  // Planes would be faster, but not their FP32.
-  EXPECT_EQ(rung_of({4096, 64, 4096}), "AsyncCopy");
+  EXPECT_EQ(rung_of({4096, 64, 4096}), "Bf16x6");
+  EXPECT_EQ(rung_of({4305, 247, 3139}), "Int8x3");  // planes are expected to be a little faster
+  EXPECT_EQ(rung_of({32, 4096, 4096}), "Skinny");   // half of the tiles' rows would be outside C
 }
 
 TEST(Bf16x6, KnowsWhereItIsAsAccurateAsCublas) {
@@ -82,8 +83,7 @@ TEST(Bf16x6, KnowsWhereItIsAsAccurateAsCublas) {
   };
   EXPECT_TRUE(is_as_accurate({1024, 1024, 1024}));
   EXPECT_TRUE(is_as_accurate({128, 4096, 4096}));
-  EXPECT_FALSE(is_as_accurate({256, 256, 512}));     // cuBLAS's chains are shorter
-  EXPECT_FALSE(is_as_accurate({1023, 1025, 4096}));  // those of FP32 by Packed are longer
+  EXPECT_FALSE(is_as_accurate({256, 256, 512}));  // cuBLAS's chains are shorter
 }
 
 TEST(ProblemClass, EncodesSizeOpsVectorsAndBatch) {
