@@ -78,7 +78,9 @@ __device__ std::uint32_t largest_distance(const float* from, std::int64_t ld, in
   constexpr int kMost = kAlongK ? kLanes / 2 : 16, kLeast = kAlongK ? 1 : kRows;  // lanes of a row
   // The elements of i to `end` are of one row.
   const auto distance_of = [&](int begin, int end) {
-    std::uint32_t largest = 0, distance = 0;
+    // At least so much, so that a row of zeros is far from it; 0 outside the operand.
+    const bool is_inside = row + (kAlongK ? begin * (32 / kPieceK) : 0) < rows;
+    std::uint32_t largest = is_inside ? kFarthest * kOctave : 0, distance = 0;
 #pragma unroll
     for (int i = begin; i < end; ++i) {
 #pragma unroll

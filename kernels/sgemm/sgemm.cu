@@ -80,7 +80,7 @@ void rank_planes(const Problem& problem, std::vector<Candidate>& all) {
   const double most = kSlower * fp32 + kSeconds + bytes / kBandwidth;
   std::erase_if(all, [&](const Candidate& of) { return are_planes(of) && of.fp32_seconds > most; });
   for (Candidate& of : all) {
-    if (are_planes(of) && of.seconds > kFaster * digits) of.seconds = std::max(of.seconds, digits);
+    if (are_planes(of) && of.seconds > kFaster * digits) of.seconds /= kFaster;
   }
 }
 

@@ -67,6 +67,15 @@ TEST_F(Bf16Decision, TakesFp64WhereOneRowHasFewElements) {
   expect_decision(one, one_in_100, kByFp64);
 }
 
+// Its only element may be between those of the sample.
+TEST_F(Bf16Decision, TakesFp64WhereTheSampleOfARowIsZero) {
+  const auto without_row_33 = [](std::int64_t row, std::int64_t k) {
+    return row != 33 || k == 50 ? 1.0F : 0.0F;
+  };
+  expect_decision(without_row_33, one, kByFp64);
+  expect_decision(one, without_row_33, kByFp64);
+}
+
 TEST_F(Bf16Decision, TakesFp64ForWideOperands) {
   const auto wide = [](std::int64_t row, std::int64_t k) {
     return std::exp2(static_cast<float>((row * 37 + k * 59) % 81) - 40.0F);
@@ -92,6 +101,29 @@ TEST_F(Bf16Decision, IsOfATile) {
   const std::vector<std::int32_t> decisions(result.workspace.begin(), result.workspace.begin() + 6);
   EXPECT_EQ(decisions, (std::vector<std::int32_t>{kByPlanes, kByPlanes, kByPlanes, kByPlanes,
                                                   kByPlanes, kByFp64}));
+}
+
+// Blocks have four work tiles, every other of them in FP64.
+TEST_F(Bf16Decision, ChangesFromWorkTileToWorkTile) {
+  const std::int64_t blocks = device::current().multiprocessors, count = 4 * blocks;
+  constexpr std::int64_t kRows = 8, kCols = 8, kK = 128;
+  Operation operation(Problem::dense({kRows, kCols, kK}, Op::kN, Op::kN, count));
+  const auto is_in_fp64 = [&](std::int64_t product) { return product / blocks % 2 == 1; };
+  for (std::size_t i = 0; i < operation.a.size(); ++i) {  // but for the first k all are 0
+    const auto at = static_cast<std::int64_t>(i);
+    if (is_in_fp64(at / (kRows * kK)) && at % kK != 0) operation.a[i] = 0.0F;
+  }
+  const Result result = run(stage, operation, "64x128");
+  for (std::int64_t product = 0; product < count; ++product) {
+    ASSERT_EQ(result.workspace[static_cast<std::size_t>(product)],
+              is_in_fp64(product) ? kByFp64 : kByPlanes)
+        << product;
+    if (!is_in_fp64(product)) continue;
+    const auto c = static_cast<std::size_t>(product * kRows * kCols);
+    const float a = operation.a[static_cast<std::size_t>(product * kRows * kK)],
+                b = operation.b[static_cast<std::size_t>(product * kK * kCols)];
+    ASSERT_EQ(result.c[c], a * b) << product;
+  }
 }
 
 // With FP64 an element has one rounding, and one for each split.
