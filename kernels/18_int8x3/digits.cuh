@@ -204,7 +204,11 @@ __host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4],
 // 2^-23, and are not taken. Their width is kNormal, and up to 1.001 times that because the step is
 // rounded up.
 
-enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
+// Roundings of an element of C: fold, scaling and epilogue, with a margin.
+constexpr std::int64_t kDigitsRoundingChain = 16;
+
+// kFp64: without digits. multiply_warps multiplies in FP32 then, and says so.
+enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32, kFp64 = 64 };
 
 // The constants are for uniformly distributed digits, of standard deviation 73.9, and for rounding
 // errors of standard deviation √(1/12).
@@ -323,7 +327,7 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float a
   if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen, allowed_of_ten)) {
     return Path::kTen;
   }
-  return Path::kFp32;
+  return Path::kFp64;
 }
 
 }  // namespace tilegate::int8x3

@@ -160,7 +160,9 @@ inline __global__ void __launch_bounds__(kWarpsThreads, 1)
     multiply_warps(KernelArgs args, GemmParams params) {
   auto& smem = device::shared_storage<WarpsStorage>();
   const Path path = decide_path<kWarpsThreads>(params, false, smem.sums, [] { __syncthreads(); });
-  if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
+  if (threadIdx.x == 0 && blockIdx.x == 0) {
+    *params.decision = path == Path::kFp64 ? Path::kFp32 : path;
+  }
   if (path == Path::kSix) {
     multiply_by_warps<3>(args, params, smem);
   } else if (path == Path::kEight) {

@@ -11,17 +11,18 @@
 // Blocks are persistent; stream-K splits the last tiles along K. With split-K each block computes
 // one part of a tile.
 //
-// In order: scheduler, one stage of the main loop, partial sums, producer, consumers, store warps,
-// kernel; the kernel add_partials of split-K.
+// In order: scheduler of split-K, one stage of the main loop, partial sums, producer, consumers,
+// store warps, kernel; the kernel add_partials of split-K.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/stream_k_scheduler.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -34,80 +35,6 @@
 #include "layout.cuh"
 
 namespace tilegate::int8x3 {
-
-// Scheduler: persistent and stream-K (M. Osama et al., Stream-K: Work-centric Parallel
-// Decomposition for Dense Matrix-Matrix Multiplication on the GPU, PPoPP 2023). Clusters first
-// compute whole tiles, one per wave; with stream-K they share the remaining tiles along K.
-//
-// The chunks of K of the remaining tiles form one line, tile after tile. Each cluster gets an equal
-// range of it, so that all finish together, and processes its range from the end:
-//
-// 1. If the range ends within a tile, the cluster stores partial sums of that tile (192 KB per
-//    block) to the workspace, and a store warp raises the block's flag. If it also begins in that
-//    tile, that is all.
-// 2. It computes the tiles that lie in the range as a whole.
-// 3. If the range begins within a tile, the producer loads the partial sums of previous clusters
-//    into the ring, like chunks. The consumers add them, and store the tile to C.
-//
-// A cluster waits only for clusters with lower numbers. Sums are integers, so that the bits are
-// those of whole tiles. The split kernel clears the flags.
-
-// The same number, opaque to the compiler: forces recomputation of what depends on it. Otherwise it
-// would stay in registers, which the accumulators need.
-template <bool kStreamK>
-__device__ unsigned opaque(unsigned number) {
-  if constexpr (kStreamK) device::ordered::add(number, 0);
-  return number;
-}
-
-// Each warp that needs the block's work has its own scheduler. The blocks of a cluster have
-// neighbouring tiles of a row; the last one may lie outside C.
-template <unsigned kCluster, bool kStreamK>
-class Scheduler {
- public:
-  // `count` tiles, those of all matrices of the batch, of `chunks` chunks each.
-  __device__ Scheduler(const TileScheduler& tiles, unsigned count, const std::int64_t& chunks,
-                       const StreamKTiles& stream_k)
-      : tiles_(tiles), count_(count), chunks_(chunks), stream_k_(stream_k) {}
-
-  // Work `number` of the block, from 0 on; false after the last one.
-  __device__ bool get(unsigned number, Work& work) const {
-    const unsigned clusters = gridDim.x / kCluster;
-    const unsigned cluster = opaque<kStreamK>(blockIdx.x / kCluster);
-    unsigned tile = cluster + number * clusters;
-    work = {.chunks = static_cast<unsigned>(chunks_),
-            .is_last = tile + clusters >= count_ ? 1U : 0U,
-            .index = number};
-    if (!kStreamK || number < stream_k_.full_waves) {
-      if (tile >= count_) return false;
-    } else {  // the cluster's range of the line, last tile first
-      number -= stream_k_.full_waves;
-      const unsigned begin = stream_k_.begin(cluster), end = stream_k_.begin(cluster + 1);
-      const unsigned last = stream_k_.chunks_per_tile.quotient(end - 1);
-      if (begin == end || number > last - stream_k_.chunks_per_tile.quotient(begin)) return false;
-      const unsigned in_line = last - number, from = in_line * work.chunks, to = from + work.chunks;
-      tile = stream_k_.full_waves * clusters + in_line;
-      work.first_chunk = begin < from ? 0 : begin - from;
-      work.chunks = (end < to ? end : to) - from - work.first_chunk;
-      work.stores_tile = end >= to ? 1 : 0;
-      while (work.stores_tile != 0 && stream_k_.begin(cluster - work.num_partials) > from) {
-        ++work.num_partials;
-      }
-      work.is_last = begin >= from ? 1 : 0;
-      if (number > 0 && !stream_k_.is_tile_start(end)) --work.index;  // the range ends in a partial
-    }
-    // Last tile first: L2 still holds the digits that were written last.
-    work.tile = tiles_.tile(count_ - 1 - tile);
-    work.tile.col = work.tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
-    return true;
-  }
-
- private:
-  const TileScheduler& tiles_;
-  unsigned count_;
-  const std::int64_t& chunks_;
-  const StreamKTiles& stream_k_;
-};
 
 // Split-K: a block computes one part of one tile, and stores partial sums. The parts of a tile are
 // neighbours.
@@ -460,6 +387,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
   auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
     init_pipeline(smem.full, smem.empty, kCluster * kConsumers / 32);  // each warp releases stages
+    smem.fp64_barriers.init();
     device::barrier_init(smem.steps_ready, kStoreWarps);
     device::barrier_init(smem.results_ready, kConsumers / 32);
     device::barrier_init(smem.is_stored, kStoreWarps);
@@ -477,8 +405,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
   };
   // Where ten products are allowed, `refine` has decided. If it decided for FP32 and may set
   // outliers apart, it has done so, and this kernel decides again, without them.
-  Path path = params.allows_ten ? *params.refined : Path::kFp32;
-  const bool decides_without_outliers = params.allows_outliers && path == Path::kFp32;
+  Path path = params.allows_ten ? *params.refined : Path::kFp64;
+  const bool decides_without_outliers = params.allows_outliers && path == Path::kFp64;
   const bool decides_first = !params.allows_ten;  // and `path` has no meaning yet
   if (decides_without_outliers || decides_first) {
     path = decide_path<kNumThreads>(params, decides_without_outliers, smem.sums, sync);
@@ -496,10 +424,15 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     if (threadIdx.x == 0 && blockIdx.x == 0) {
       *params.decision = path;
       if (params.allows_outliers) {
-        *params.without_outliers = decides_without_outliers && path != Path::kFp32 ? 1 : 0;
+        *params.without_outliers = decides_without_outliers && path != Path::kFp64 ? 1 : 0;
       }
     }
-    if (threadIdx.x == 0) {
+    if (path == Path::kFp64) {
+      if (params.first_chunk == 0) {  // as below
+        produce_fp64<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x), smem.fp64,
+                               smem.fp64_barriers);
+      }
+    } else if (threadIdx.x == 0) {
       if (path == Path::kSix) {
         produce<Six, kCluster, kDecomposition>(params, params.six, tiles_of_six(), smem);
       } else if (path == Path::kEight) {
@@ -521,8 +454,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       consume<Ten, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
     } else if (params.first_chunk == 0) {
       // All of K in the first of several launches; the later ones have nothing to do.
-      multiply_fp32_split_k<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
-                                      smem.fp32);
+      consume_fp64<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x) - kWarpgroup,
+                             smem.fp64, smem.fp64_barriers);
     }
   }
   if constexpr (kCluster > 1)

@@ -25,8 +25,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     params.widths.of_a = params.widths.of_b = 1;
     params.rows_a = params.rows_b = 1.0F;
     params.allowed = squared_error_of(summed);
-    params.fp32.scheduler.count = 0;  // no tiles
-    params.fp32.split_k = {};
+    params.fp64.scheduler.count = params.fp32.scheduler.count = 0;  // no tiles
     const auto blocks = static_cast<std::size_t>(config.stream_k() ? launches.blocks : 0);
     best.configuration = config.name;
     best.seconds = seconds;
@@ -95,12 +94,10 @@ Status Prepared::enqueue_check(const float* from, Stream stream) const {
 
 std::vector<Candidate> Prepared::candidates(const Problem& product) const {
   if (bytes() == 0 || !check_size(product).ok()) return {};
-  Fp32Candidates fp32;
-  if (has_warpgroups(device)) fp32 = Fp32Candidates::of(kChoices, product, device);
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
     if (!can_run(config, product, device, Path::kSix)) continue;
-    all.push_back(prepared_candidate(config, *this, product, fp32));
+    all.push_back(prepared_candidate(config, *this, product));
   }
   return all;
 }

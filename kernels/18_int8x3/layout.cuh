@@ -8,8 +8,10 @@
 
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/stream_k_scheduler.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -141,7 +143,7 @@ constexpr int kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup has the producer
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= kRegistersPerSm);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile);
+static_assert(kWarpgroup == kFp64Producers && kConsumers == kFp64Consumers);
 
 constexpr int kStoreWarps = kWarpgroup / 32 - 1;  // beside the producer warp
 
@@ -186,17 +188,6 @@ struct Steps {
   };
 };
 
-// The work of a block on a tile. Only whole words, aligned to 8 bytes, because compilers copy it in
-// such units.
-struct alignas(8) Work {
-  TileCoord tile{};
-  unsigned first_chunk = 0, chunks = 0;  // chunks of K
-  unsigned stores_tile = 1;              // the work includes the tile's last chunk
-  unsigned num_partials = 0;             // previous clusters with chunks of the tile
-  unsigned is_last = 0;                  // the block's last work
-  unsigned index = 0;                    // among the tiles that the block stores
-};
-
 struct GemmStorage {
   union {
     std::byte ring[kRingBytes];
@@ -204,9 +195,10 @@ struct GemmStorage {
       std::byte staged_ring[kStagedRingBytes];
       float folded[kBlockM * kFoldedRow];  // results of a tile, unscaled
     };
-    Fp32Storage fp32;
+    Fp64Storage fp64;
   };
   device::Barrier full[kMaxStages], empty[kMaxStages];
+  Fp64Barriers fp64_barriers;
   device::Barrier steps_ready, results_ready, is_stored;  // staged epilogue, one phase per tile
   device::Barrier partial_ready;                          // partial sums are stored
   float4 sums[kNumThreads / 32][2];
@@ -224,41 +216,6 @@ struct GroupWidths {
 // blocks share each tile along K, and another kernel adds their partial sums. Stream-K: blocks
 // share the last tiles along K, in equal parts of all their work.
 enum class Decomposition { kDataParallel, kSplitK, kStreamK };
-
-// Stream-K (Scheduler in gemm_sm90.cuh): each cluster first computes `full_waves` whole tiles, one
-// per wave; then the clusters share `count` tiles along K.
-struct StreamKTiles {
-  static constexpr unsigned kLeastChunks = 4;  // fewest chunks of a split tile
-
-  unsigned count = 0, full_waves = 0;
-  unsigned chunks_per_cluster = 0, extra = 0;  // the first `extra` clusters have one chunk more
-  Divisor chunks_per_tile;
-
-  StreamKTiles() = default;
-  // The last full wave is shared, too. Each cluster then has more than one tile of work, so that
-  // partial sums are ready before another cluster needs them.
-  StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
-    full_waves = tiles / clusters;
-    if (tiles % clusters == 0) return;
-    if (full_waves > 0) --full_waves;
-    count = tiles - full_waves * clusters;
-    chunks_per_cluster = count * chunks / clusters;
-    extra = count * chunks % clusters;
-  }
-
-  // First chunk of a cluster's range, moved to a tile's start if fewer than kLeastChunks away.
-  __device__ unsigned begin(unsigned cluster) const {
-    const unsigned even = chunks_per_cluster * cluster + (cluster < extra ? cluster : extra);
-    const unsigned in_tile = chunks_per_tile.remainder(even, chunks_per_tile.quotient(even));
-    if (in_tile < kLeastChunks) return even - in_tile;
-    return chunks_per_tile.value() - in_tile < kLeastChunks
-               ? even - in_tile + chunks_per_tile.value()
-               : even;
-  }
-  __device__ bool is_tile_start(unsigned chunk) const {
-    return chunks_per_tile.remainder(chunk, chunks_per_tile.quotient(chunk)) == 0;
-  }
-};
 
 // Parameters of the GEMM beside KernelArgs.
 struct GemmParams {
@@ -286,8 +243,9 @@ struct GemmParams {
   StreamKTiles stream_k{};        // of `six`
   std::byte* partials = nullptr;  // partial sums, per block
   unsigned* flags = nullptr;      // one per block: its partial sums are ready
-  Fp32Args fp32;
-  unsigned parts_per_tile = 1;  // split-K: a block computes one part
+  Fp64Args fp64;                  // without digits, on compute capability 9.0
+  Fp32Args fp32;                  // on others
+  unsigned parts_per_tile = 1;    // split-K: a block computes one part
 };
 
 // The decision, the same in all blocks: each reduces the same numbers in the same order.

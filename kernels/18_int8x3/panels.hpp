@@ -54,7 +54,7 @@ inline Launches PanelCall::launches(const PanelSize& largest, const PanelSize& s
   room.shape.k = size.shape.k;
   const Workspace workspace(panel(room), device, config->uses_mma_sync);
   Launches launches = launches_of(*config, panel(size), device, least,
-                                  workspace.for_panel(panel(size)), {}, workspace_limit);
+                                  workspace.for_panel(panel(size)), workspace_limit);
   // cuBLAS computes the whole product.
   launches.params.allowed = squared_error_of(summed_in_fp32(problem));
   launches.params.allowed_of_ten = launches.params.allowed;
@@ -138,7 +138,7 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
           const Launches part = launches(largest, size);
           panels += count;
           bytes = std::max(bytes, part.workspace.bytes);
-          chain = std::max(chain, fp32_rounding_chain(panel(size)));
+          chain = std::max(chain, rounding_chain(*config, panel(size), false));
           seconds += static_cast<double>(count) * gemm_seconds(*config, part, panel(size));
         }
       }

@@ -5,7 +5,7 @@
 // digit products exactly in int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
 // device decides from row statistics whether six products are as accurate as FP32, or eight are, or
 // ten with a fourth digit, or these without outliers (refine.cuh), or none; then it multiplies in
-// FP32 (fp32_fallback.cuh).
+// FP64 (fp64_fallback.cuh).
 // What limits it: the power of the tensor cores. Needs compute capability 7.5; 9.0 has its own
 // kernels. All others take gemm_mma_sync.cuh, which has the same bits and no ten products.
 #pragma once
@@ -21,10 +21,9 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/choices/int8x3.hpp>
 #include <tilegate/common/cublas_error.hpp>
-#include <tilegate/common/fp32_candidates.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -86,6 +85,10 @@ struct SplitPlan {
     return ceil_div(groups, ceil_div(groups, clusters)) * cluster;
   }
 
+  // kLong does not: its clusters of eight would crowd on the multiprocessors that the previous
+  // kernel leaves first.
+  bool overlaps_previous() const { return kernel != Kernel::kAny && kernel != Kernel::kLong; }
+
   // Multiprocessors that clusters of more than two blocks do not fill. Measured on an NVIDIA H200,
   // as are the thresholds below.
   static constexpr std::int64_t kLeftOver = 12;
@@ -120,9 +123,10 @@ struct Workspace {
   Planes a, b;
   SplitPlan split;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
-  std::size_t tails_a = 0, tails_b = 0, partials = 0, flags = 0;
+  std::size_t tails_a = 0, tails_b = 0, partials = 0, fp64_partials = 0, flags = 0;
   std::int64_t num_flags = 0;
   std::size_t outliers_a = 0, outliers_b = 0, widths_without_outliers = 0;
+  bool keeps_digits = false;  // for other calls
 
   Workspace() = default;
   // `uses_mma_sync`: the GEMM kernel is multiply_warps (gemm_mma_sync.cuh).
@@ -164,6 +168,7 @@ struct Workspace {
   // operands' regions stay in place, so that one panel's digits of an operand serve the next.
   Workspace for_panel(const Problem& panel) const {
     Workspace part = *this;
+    part.keeps_digits = true;
     part.a = split_chunks<Planes>(panel, Operand::kA);
     part.b = split_chunks<Planes>(panel, Operand::kB);
     const std::int64_t fewer = (a.matrices * a.rows() - part.a.matrices * part.a.rows()) /
@@ -172,13 +177,16 @@ struct Workspace {
     return part;
   }
 
-  // Adds room for partial sums, of digits or of FP32, and for their flags.
+  // Adds room for partial sums of digits, for those of so many blocks in FP64, and for flags. FP64
+  // needs no digits: its partial sums lie over them, if they have room.
   void add_partials(std::size_t bytes_of_digits, std::int64_t flags_of_digits,
-                    std::int64_t of_fp32) {
-    num_flags = std::max(flags_of_digits, of_fp32);
+                    std::int64_t fp64_blocks) {
+    const std::size_t bytes_of_fp64 = static_cast<std::size_t>(fp64_blocks) * kFp64PartialBytes;
+    const bool has_room = !keeps_digits && planes_a + bytes_of_fp64 <= planes_b + b.bytes();
+    num_flags = std::max(flags_of_digits, fp64_blocks);
     partials = aligned(bytes);
-    flags =
-        partials + std::max(bytes_of_digits, static_cast<std::size_t>(of_fp32) * kFp32PartialBytes);
+    fp64_partials = has_room ? planes_a : partials;
+    flags = partials + std::max(bytes_of_digits, has_room ? 0 : bytes_of_fp64);
     bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(num_flags);
   }
 };
@@ -206,6 +214,7 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
                           (workspace.split.evicts_first || bytes_of_c(problem) > kH200.l2_bytes),
           .six = TileScheduler(problem.shape, kBlockM, blocks * block_n),
           .eight = TileScheduler(problem.shape, kBlockM, blocks * Eight::kBlockN),
+          .fp64 = fp64_args(problem, cluster),
           .fp32 = fp32_args(problem)};
 }
 
@@ -218,8 +227,6 @@ struct Launches {
   std::size_t partial_bytes = 0;              // of digits
   Job refine_a{}, refine_b{};                 // where ten products are allowed
   std::int64_t refine_blocks = 0, outlier_blocks = 0;
-  std::optional<Choice> fp32{};           // in launches of its own
-  std::int64_t longest_sum = 0;           // of `fp32`
   bool splits_a = true, splits_b = true;  // false: the operand's digits are there
   bool adds_to_c = false;                 // another panel along K precedes
 };
@@ -247,8 +254,8 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   params.decision = reinterpret_cast<Path*>(base);
   params.without_outliers = reinterpret_cast<std::int32_t*>(base + sizeof(Path));
   params.refined = reinterpret_cast<Path*>(base + 2 * sizeof(Path));
-  params.fp32.split_k.partials = reinterpret_cast<float*>(params.partials);
-  params.fp32.split_k.flags = params.flags;
+  params.fp64.partials = reinterpret_cast<float*>(base + where.fp64_partials);
+  params.fp64.flags = params.flags;
   return params;
 }
 
@@ -285,7 +292,7 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
                          .blocks = launches.split_blocks,
                          .threads_x = static_cast<unsigned>(threads),
                          .shared_bytes = sizeof(Storage),
-                         .overlaps_previous = where.split.kernel != SplitPlan::Kernel::kAny,
+                         .overlaps_previous = where.split.overlaps_previous(),
                          .cluster = cluster},
                         stream, kernel, jobs);
 }
@@ -368,8 +375,6 @@ inline Status enqueue_add_outliers(const Launches& launches, const KernelArgs& a
                          .adds_to_c = true},
                         stream, add_outliers, args, jobs);
 }
-
-static_assert(static_cast<std::int32_t>(Path::kFp32) == kDecidedFp32);
 
 // Enqueues the GEMM: one launch per max_exact_k of K.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
@@ -568,7 +573,7 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
                chunks = static_cast<double>(params.a.chunks_k) * waves / params.parts_per_tile;
   const double seconds = call_seconds(config, launches, problem) + kCall;
   const Path path = path_of_normal(problem);
-  switch (path == Path::kTen && !params.allows_ten ? Path::kFp32 : path) {
+  switch (path == Path::kTen && !params.allows_ten ? Path::kFp64 : path) {
     case Path::kSix:
       return seconds;
     case Path::kEight:
@@ -576,6 +581,7 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
     case Path::kTen:
       return seconds + chunks * kTen + split_seconds(problem, kSplitSeconds);
     case Path::kFp32:
+    case Path::kFp64:
       break;
   }
   return seconds + plain_candidate(problem).seconds;
@@ -625,6 +631,10 @@ inline void allow_outliers(const Device& device, Launches& launches) {
   launches.outlier_blocks = std::int64_t{kStripBlocksPerSm} * device.multiprocessors;
 }
 
+// From so many tiles of 128×128 on, ten products may have the error of one FP32 sum of all K, also
+// where cuBLAS splits K: the prediction for ten is far too high on wide data.
+constexpr std::int64_t kLargeC = 256;
+
 inline bool is_exact_with_ten(const GemmConfig& config, std::int64_t k) {
   return config.decomposition == kDataParallel || k <= max_exact_k(true);
 }
@@ -632,7 +642,7 @@ inline bool is_exact_with_ten(const GemmConfig& config, std::int64_t k) {
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids. `prepared`:
 // an operand that is not split, and has no tails in the workspace.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
-                            Path least, const Workspace& workspace, const Fp32Candidates& fp32 = {},
+                            Path least, const Workspace& workspace,
                             std::size_t workspace_limit = kNoWorkspaceLimit,
                             std::optional<Operand> prepared = {}) {
   const int rows = workspace.split.rows;
@@ -657,16 +667,17 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     launches.blocks = tiles * parts_per_tile;
     launches.partial_bytes = static_cast<std::size_t>(launches.blocks) * kPartialBytes<Eight>;
   }
-  // FP32 splits K where tiles of 128×128 leave clusters idle.
-  const std::int64_t fp32_tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
-                                           config.cluster);  // of clusters
-  const std::int64_t most_for_fp32 = config.stream_k() ? clusters : most_clusters;
-  Fp32SplitK& fp32_split_k = launches.params.fp32.split_k;
-  if (!config.uses_mma_sync) fp32_split_k = Fp32SplitK(problem.shape.k, fp32_tiles, most_for_fp32);
-  const bool fp32_is_split = fp32_split_k.count > 1;
-  const std::int64_t fp32_blocks =
-      fp32_is_split ? config.cluster * std::min(fp32_tiles * fp32_split_k.count, most_for_fp32) : 0;
-  const std::int64_t fp32_partials = fp32_split_k.waves * std::max(fp32_blocks, launches.blocks);
+  if (config.uses_mma_sync) return launches;
+  // Without digits: FP64 with stream-K, so that all clusters have equal parts.
+  Fp64Args& fp64 = launches.params.fp64;
+  const std::int64_t fp64_tiles = problem.batch * fp64.scheduler.count;
+  const std::int64_t fp64_of =
+      fp64_clusters(fp64_tiles, fp64.k_tiles, config.stream_k() ? clusters : most_clusters);
+  const StreamKTiles fp64_stream_k(static_cast<unsigned>(fp64_tiles),
+                                   static_cast<unsigned>(fp64_of),
+                                   static_cast<unsigned>(fp64.k_tiles));
+  const std::int64_t fp64_blocks = std::max(config.cluster * fp64_of, launches.blocks),
+                     fp64_partials = fp64_stream_k.count > 0 ? fp64_blocks : 0;
   if (config.stream_k()) {
     launches.params.stream_k =
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
@@ -676,34 +687,27 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   }
   if (config.decomposition != kDataParallel) {
     launches.workspace.add_partials(launches.partial_bytes, config.stream_k() ? launches.blocks : 0,
-                                    fp32_is_split ? fp32_partials : 0);
-    launches.blocks = std::max(launches.blocks, fp32_blocks);
+                                    fp64_partials);
+    launches.blocks = fp64_blocks;
+    fp64.stream_k = fp64_stream_k;
   }
-  if (config.uses_mma_sync) return launches;
   const double seconds = call_seconds(config, launches, problem);
-  if (is_exact_with_ten(config, problem.shape.k) && !prepared && least != Path::kFp32 &&
+  if (problem.batch * launches.params.fp32.scheduler.count >= kLargeC) {
+    const float serial = squared_error_of(static_cast<float>(problem.shape.k));
+    launches.params.allowed_of_ten = std::max(launches.params.allowed, serial);
+  }
+  if (is_exact_with_ten(config, problem.shape.k) && !prepared && least != Path::kFp64 &&
       (least == Path::kTen || seconds >= kLeastForTen || path_of_normal(problem) == Path::kTen)) {
     allow_ten(problem, device, workspace_limit, launches);
   }
-  if (auto apart = fp32.best(seconds, launches.workspace.bytes)) {
-    launches.fp32 = std::move(apart->choice);
-    launches.longest_sum = longest_sum_of(problem);
-    launches.params.fp32.scheduler.count = 0;  // no tiles
-    if (fp32.is_large) {
-      const float in_fp32 = squared_error_of(static_cast<float>(problem.shape.k));
-      launches.params.allowed_of_ten = std::max(launches.params.allowed, in_fp32);
-    }
-    launches.workspace.bytes =
-        std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);
-  } else if (fp32_is_split && config.decomposition == kDataParallel) {
+  if (config.decomposition == kDataParallel) {
     Workspace with_partials = launches.workspace;
-    with_partials.add_partials(0, 0, fp32_partials);
-    if (with_partials.bytes > workspace_limit) {
-      fp32_split_k = {};
-      return launches;
+    if (fp64_partials > 0) with_partials.add_partials(0, 0, fp64_partials);
+    if (with_partials.bytes <= workspace_limit) {
+      launches.workspace = with_partials;
+      launches.blocks = fp64_blocks;
+      fp64.stream_k = fp64_stream_k;
     }
-    launches.workspace = with_partials;
-    launches.blocks = std::max(launches.blocks, fp32_blocks);
   }
   return launches;
 }
@@ -754,7 +758,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     }
     kernels.push_back(std::move(kernel));
   }
-  if (least != Path::kFp32) {
+  if (least != Path::kFp64) {
     const bool six = least == Path::kSix;
     const TileScheduler& scheduler = six ? params.six : params.eight;
     const int block_n = six ? config.block_n : Eight::kBlockN;
@@ -794,26 +798,33 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     }
     kernels.push_back(std::move(kernel));
   }
-  if (launches.fp32) return kernels;  // FP32 is tested with the rung that it is from
-  PlannedKernel fp32 = planned_kernel(problem, params.fp32);
-  fp32.decision = static_cast<int>(Path::kFp32);
-  fp32.name += config.uses_mma_sync ? " by warps" : config.cluster > 1 ? " in pairs" : "";
-  fp32.parameters.push_back(
-      parameter::count("parts", params.fp32.split_k.count, Fp32SplitK::kMost));
-  fp32.parameters.push_back(parameter::count(
-      "tiles of a block",
-      ceil_div(ceil_div(problem.batch * params.fp32.scheduler.count, config.cluster),
-               clusters / params.fp32.split_k.count)));
-  kernels.push_back(std::move(fp32));
+  if (config.uses_mma_sync) {
+    PlannedKernel fp32 = planned_kernel(problem, params.fp32);
+    fp32.name += " by warps";
+    fp32.decision = static_cast<int>(Path::kFp32);
+    fp32.parameters.push_back(parameter::count(
+        "tiles of a block", ceil_div(problem.batch * params.fp32.scheduler.count, clusters)));
+    kernels.push_back(std::move(fp32));
+  } else {
+    kernels.push_back(planned_kernel(problem, params.fp64, config.cluster, clusters));
+    kernels.back().decision = static_cast<int>(Path::kFp64);
+  }
   return kernels;
+}
+
+// Of digits, whose fold, scaling and epilogue are 16 roundings, with a margin; or of what replaces
+// them.
+inline std::int64_t rounding_chain(const GemmConfig& config, const Problem& problem,
+                                   bool outliers) {
+  const std::int64_t launches = ceil_div(problem.shape.k, max_exact_k(outliers));
+  return std::max({kDigitsRoundingChain + launches - 1, outliers ? kOutlierRoundingChain : 0,
+                   config.uses_mma_sync ? fp32_rounding_chain(problem) : kFp64RoundingChain});
 }
 
 inline Choice choice_of(const GemmConfig& config, const Problem& problem, const Launches& launches,
                         Path least) {
   return {.configuration = config.name,
-          .rounding_chain = std::max({fp32_rounding_chain(problem),
-                                      launches.params.allows_outliers ? kOutlierRoundingChain : 0,
-                                      launches.fp32 ? launches.fp32->rounding_chain : 0}),
+          .rounding_chain = rounding_chain(config, problem, launches.params.allows_outliers),
           .operand_error = kOperandError,
           .workspace_bytes = launches.workspace.bytes,
           .decides_on_device = true,
@@ -822,18 +833,16 @@ inline Choice choice_of(const GemmConfig& config, const Problem& problem, const 
                 if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
                 if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
                 if (Status s = multiply(launches, args, stream); !s.ok()) return s;
-                if (Status s = enqueue_add_outliers(launches, args, stream); !s.ok()) return s;
-                if (!launches.fp32) return Status{};
-                return enqueue_fp32(*launches.fp32, launches.longest_sum, args, stream);
+                return enqueue_add_outliers(launches, args, stream);
               },
           .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }};
 }
 
 // `outliers`: they may be set apart in small calls, too.
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
-                           Path least, const Fp32Candidates& fp32, bool outliers) {
-  Launches launches = launches_of(config, problem, device, least,
-                                  Workspace(problem, device, config.uses_mma_sync), fp32);
+                           Path least, bool outliers) {
+  Launches launches =
+      launches_of(config, problem, device, least, Workspace(problem, device, config.uses_mma_sync));
   if (outliers && !launches.params.allows_ten) {
     allow_ten(problem, device, kNoWorkspaceLimit, launches);
   }
@@ -867,23 +876,17 @@ inline bool can_run(const GemmConfig& config, const Problem& problem, const Devi
 }
 
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
-// `pick` (core/stage.cpp) takes tuned ones first, then the least seconds. `kApart`: FP32 always in
-// launches of its own. `kOutliers`: outliers are set apart in small calls, too.
-template <Path kLeast, bool kApart = false, bool kOutliers = false>
+// `pick` (core/stage.cpp) takes tuned ones first, then the least seconds. `kOutliers`: outliers are
+// set apart in small calls, too.
+template <Path kLeast, bool kOutliers = false>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, has_warpgroups(device))};
-  Fp32Candidates fp32;
-  if ((kLeast != Path::kFp32 || kApart) && has_warpgroups(device)) {
-    fp32 = Fp32Candidates::of(kChoices, problem, device);
-    fp32.always = kApart;
-  }
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
     if (!can_run(config, problem, device, kLeast)) continue;
     if (kOutliers && (config.uses_mma_sync || config.decomposition != kDataParallel)) continue;
-    all.push_back(candidate(config, problem, device, kLeast, fp32, kOutliers));
-    if (kApart) break;  // FP32 is the same in all configurations
+    all.push_back(candidate(config, problem, device, kLeast, kOutliers));
   }
   return all;
 }
@@ -898,9 +901,6 @@ inline Status setup() {
     return s;
   }
   if (!has_warpgroups(device::current())) return {};
-  for (const Stage* stage : kChoices) {
-    if (Status s = stage->prepare(); !s.ok()) return s;
-  }
   for (auto* kernel :
        {multiply<Tiles<128, 6>, 1, kDataParallel>, multiply<Tiles<64, 6>, 1, kSplitK>,
         multiply<Tiles<128, 6>, 1, kStreamK>, multiply<Tiles<128, 6, true>, 2, kDataParallel>,
@@ -917,7 +917,7 @@ inline Status setup() {
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};
 
-template <Path kLeast, bool kApart = false, bool kOutliers = false>
+template <Path kLeast, bool kOutliers = false>
 constexpr Stage make_stage(std::string_view name, std::string_view idea) {
   return {.name = name,
           .idea = idea,
@@ -926,7 +926,7 @@ constexpr Stage make_stage(std::string_view name, std::string_view idea) {
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = kTileSizes,
-          .candidates = candidates<kLeast, kApart, kOutliers>,
+          .candidates = candidates<kLeast, kOutliers>,
           .panels = panels<kLeast>,
           .setup = setup};
 }

@@ -105,15 +105,16 @@ inline Status enqueue_checksum(const Prepared& prepared, const float* from, bool
 constexpr double kCopyWidths = kRefine;
 
 inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& prepared,
-                                    const Problem& product, const Fp32Candidates& fp32) {
+                                    const Problem& product) {
   const PreparedLayout layout(prepared);
   const Operand operand = prepared.operand;
   const bool of_a = operand == Operand::kA;
   const Operand other = of_a ? Operand::kB : Operand::kA;
   Workspace workspace(alone(product, other), prepared.device, config.uses_mma_sync);
   (of_a ? workspace.a : workspace.b) = layout.planes;
+  workspace.keeps_digits = true;
   workspace.bytes += sizeof(float) * kNumWidths * static_cast<std::size_t>(layout.groups);
-  Launches launches = launches_of(config, product, prepared.device, Path::kSix, workspace, fp32,
+  Launches launches = launches_of(config, product, prepared.device, Path::kSix, workspace,
                                   kNoWorkspaceLimit, operand);
   (of_a ? launches.a : launches.b) =
       split_job(product, operand, layout.planes, layout.workspace.split.rows);

@@ -297,7 +297,7 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
   device::launch_dependents();
   const Path path = decide_path<kRefineThreads>(params, false, smem.sums, [] { __syncthreads(); });
   if (blockIdx.x == 0 && threadIdx.x == 0) *params.refined = path;
-  if (path == Path::kFp32 && params.allows_outliers) {
+  if (path == Path::kFp64 && params.allows_outliers) {
     for (unsigned index = blockIdx.x; index < jobs.groups[0] + jobs.groups[1]; index += gridDim.x) {
       __syncthreads();  // all threads are done with the sums, or with the previous group
       const bool second = index >= jobs.groups[0];
@@ -338,9 +338,8 @@ constexpr int kStripCols = 2 * kStripThreads;
 constexpr int kStripBlocksPerSm = 2;
 constexpr int kStripLoads = 4;  // outliers of a row or column whose loads are in flight together
 
-// Roundings of an element of C where outliers are apart: 16 for fold, scaling and both epilogues,
-// with a margin; 2·kMaxOutliers for the products of outliers.
-constexpr std::int64_t kOutlierRoundingChain = 16 + 2 * kMaxOutliers;
+// Roundings of an element of C where outliers are apart: the products of outliers, too.
+constexpr std::int64_t kOutlierRoundingChain = kDigitsRoundingChain + 2 * kMaxOutliers;
 
 struct OutlierJobs {
   Job a, b;

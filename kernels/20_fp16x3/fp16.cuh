@@ -110,8 +110,8 @@ __host__ __device__ inline Fp16Split split_element(float scaled) {
 // The decision is halves where their error is below that, with long runs where it is well below,
 // else FP32, more accurate than cuBLAS.
 
-// Three products of halves, or FP32.
-enum class Path : std::int32_t { kThree = 3, kFp32 = 32 };
+// Three products of halves, or FP64.
+enum class Path : std::int32_t { kThree = 3, kFp64 = 64 };
 
 // A run: chunks of K that the tensor cores sum before the sum is added in FP32. Long runs are
 // faster, short ones more accurate.

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -143,6 +143,7 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   if (threadIdx.x == 0) {
     init_pipeline(smem.full, smem.empty,
                   kConsumers / 32);  // each warp releases stages
+    smem.fp64_barriers.init();
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
@@ -151,19 +152,22 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   const unsigned tiles = static_cast<unsigned>(args.batch) * params.scheduler.count;
   if (threadIdx.x < kWarpgroup) {
     device::reg_dealloc<kProducerRegisters>();
-    if (threadIdx.x != 0) return;
-    if (blockIdx.x == 0) *params.decision = run > 0 ? Path::kThree : Path::kFp32;
-    if (run > 0) produce(params, tiles, smem);
+    if (threadIdx.x == 0 && blockIdx.x == 0) {
+      *params.decision = run > 0 ? Path::kThree : Path::kFp64;
+    }
+    if (run == 0) {
+      produce_fp64<1>(args, params.fp64, static_cast<int>(threadIdx.x), smem.fp64,
+                      smem.fp64_barriers);
+    } else if (threadIdx.x == 0) {
+      produce(params, tiles, smem);
+    }
   } else {
     device::reg_alloc<kConsumerRegisters>();
     const int consumer = static_cast<int>(threadIdx.x) - kWarpgroup;
     if (run > 0) {
       consume(args, params, run, tiles, consumer, smem);
     } else {
-      const unsigned fp32_tiles = static_cast<unsigned>(args.batch) * params.fp32.scheduler.count;
-      for (unsigned index = blockIdx.x; index < fp32_tiles; index += gridDim.x) {
-        multiply_fp32(args, params.fp32, index, consumer, smem.fp32);
-      }
+      consume_fp64<1>(args, params.fp64, consumer, smem.fp64, smem.fp64_barriers);
     }
   }
 }

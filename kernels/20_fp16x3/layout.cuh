@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/async.cuh>
@@ -40,7 +40,7 @@ constexpr int kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup has the producer
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= kRegistersPerSm);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile);
+static_assert(kWarpgroup == kFp64Producers && kConsumers == kFp64Consumers);
 static_assert(kBlockM == kChunkRows && kBlockN == kChunkRows, "a tile's operands are one chunk");
 
 constexpr int kStageBytes = 2 * kChunkBytes;
@@ -56,9 +56,10 @@ struct Steps {
 struct GemmStorage {
   union {
     std::byte ring[kStages * kStageBytes];
-    Fp32Storage fp32;
+    Fp64Storage fp64;
   };
   device::Barrier full[kStages], empty[kStages];
+  Fp64Barriers fp64_barriers;
   float stats[kNumThreads / 32][2 * kNumStats];
   Steps steps;
 };
@@ -75,7 +76,7 @@ struct GemmParams {
   Path* decision = nullptr;  // output
   bool float2_c = false;     // C allows float2
   TileScheduler scheduler;
-  Fp32Args fp32;
+  Fp64Args fp64;
 };
 
 }  // namespace tilegate::fp16x3

@@ -5,7 +5,7 @@
 // precision down to 2^-16 of its largest, and three products suffice instead of six. A split kernel
 // scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh); a GEMM
 // multiplies the halves and accumulates in FP32 (gemm_sm90.cuh). For NaN, Inf and numbers near the
-// ends of the range the device multiplies in FP32 (fp32_fallback.cuh). What limits it: the power of
+// ends of the range the device multiplies in FP64 (fp64_fallback.cuh). What limits it: the power of
 // the tensor cores. Needs compute capability 9.0, no later one.
 #pragma once
 
@@ -19,6 +19,7 @@
 
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
@@ -94,8 +95,8 @@ struct Launches {
                        products_of_one_sign_in_fp32(problem)};
     multiply.float2_c = allows_float2_of_c(problem);
     multiply.scheduler = TileScheduler(problem.shape, kBlockM, kBlockN);
-    multiply.fp32 = fp32_args(problem);
-    // FP32 has tiles of the same size.
+    multiply.fp64 = fp64_args(problem, 1);
+    // FP64 has tiles of the same size.
     blocks =
         std::min<std::int64_t>(problem.batch * multiply.scheduler.count, device.multiprocessors);
   }
@@ -173,11 +174,8 @@ inline std::vector<PlannedKernel> planned_kernels(const Problem& problem,
                       parameter::ring("chunks of a block", waves * chunks, kStages),
                       scheduling(params.scheduler), columns_of_groups(params.scheduler)},
        .decision = static_cast<int>(Path::kThree)});
-  PlannedKernel fp32 = planned_kernel(problem, params.fp32);
-  fp32.decision = static_cast<int>(Path::kFp32);
-  fp32.parameters.push_back(parameter::count(
-      "tiles of a block", ceil_div(problem.batch * params.fp32.scheduler.count, launches.blocks)));
-  kernels.push_back(std::move(fp32));
+  kernels.push_back(planned_kernel(problem, params.fp64, 1, launches.blocks));
+  kernels.back().decision = static_cast<int>(Path::kFp64);
   return kernels;
 }
 
@@ -186,7 +184,7 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
   const Launches launches(problem, device);
   return {
       {.configuration = "128x128",
-       .rounding_chain = std::max(rounding_chain(k), fp32_rounding_chain(problem)),
+       .rounding_chain = std::max(rounding_chain(k), kFp64RoundingChain),
        .operand_error = kOperandError,
        .workspace_bytes = launches.where.bytes,
        .decides_on_device = true,

@@ -463,7 +463,7 @@ Status DistributedSgemm::finish(const Operands& operands, Stream stream) {
                       " failed to read the decision: " + status.message());
     return status;
   }
-  if (decision != kInFp32) return {};
+  if (decision < kWithoutDigits) return {};
   if (in_fp32_->memory_ == nullptr) {
     status = transport_->allocate(in_fp32_->memory_bytes_, &in_fp32_->memory_);
     if (!status.ok()) return status;

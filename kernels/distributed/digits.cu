@@ -16,7 +16,7 @@ using int8x3::Path;
 using int8x3::Planes;
 using int8x3::Scale;
 
-static_assert(static_cast<std::int32_t>(Path::kFp32) == kInFp32);
+static_assert(static_cast<std::int32_t>(Path::kFp32) == kWithoutDigits);
 
 constexpr std::uint64_t kInfinite = std::numeric_limits<std::uint64_t>::max();
 constexpr double kWidthUnit = 0x1p-16;
@@ -532,7 +532,7 @@ constexpr std::int64_t kMostScaleBlocks = 1 << 20;  // then threads loop over el
 // A thread adds the sums of kWidth elements of a row.
 template <int kWidth>
 __global__ void scale_sums(ScaleSumsArgs args) {
-  if (*args.decision == kInFp32) return;
+  if (*args.decision >= kWithoutDigits) return;
   const std::int64_t per_row = args.n / kWidth, elements = args.rows * args.n;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kScaleThreads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kScaleThreads + threadIdx.x;

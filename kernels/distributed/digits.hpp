@@ -72,7 +72,8 @@ struct WeighArgs {
 };
 Status enqueue_weigh(const WeighArgs& args, Stream stream);
 
-constexpr std::int32_t kInFp32 = 32;  // the decision for FP32; see Choice::decides_on_device
+// Decisions from here on are for FP32 or FP64; see Choice::decides_on_device.
+constexpr std::int32_t kWithoutDigits = 32;
 
 // summed_in_fp32 for dense operands, so that it does not depend on the shards or their storage.
 float summed_by_cublas(const Shape& shape);

@@ -105,12 +105,12 @@ void add_digits(PathCases& cases) {
             {"128x128pairs", "128x128pairsstreamk"});
   cases.add({.shape = {67, 2, 224}, .batch = kMoreThanBlocks}, 6, {"128x64"});
   cases.add({.shape = {67, 2, 128}, .batch = kMoreThanBlocks}, 6, {"128x64warps"});
-  cases.add({.shape = {67, 2, 288}}, kFp32);  // in parts
-  cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp32, {"128x64", "128x128pairs"});
+  cases.add({.shape = {67, 2, 288}}, kFp64);  // in parts
+  cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp64, {"128x64", "128x128pairs"});
   // The other kernels that split, and a tile in three pieces.
   cases.add({.shape = {3, 5, 1060}}, 6, {"128x64", "128x64splitk"});
   cases.add({.shape = {3, 5, 1540}}, 6, {"128x128streamk"});
-  cases.add({.shape = {3, 2, 12300}}, kFp32, {"128x64"});
+  cases.add({.shape = {3, 2, 12300}}, kFp64, {"128x64"});
   // Digits of A serve two panels; those of the next K add to C.
   cases.add_panels({.shape = {3, 130, 260}}, 130'000, {"128x64", "128x128pairs"});
   if (!is_thorough()) return;
@@ -120,7 +120,7 @@ void add_digits(PathCases& cases) {
 
 void add_fp16x3(PathCases& cases) {
   cases.add({.shape = {67, 2, 288}, .batch = kMoreThanBlocks}, 3);
-  cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp32);
+  cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp64);
   cases.add({.shape = {3, 5, 1060}}, 3);  // more runs than one sum has
   cases.add({.shape = {3, 5, 2060}}, 3);  // more rows of a block of the split pass
   if (is_thorough()) cases.add({.shape = {4, 4, 1024}, .batch = 64}, 3);  // long runs
@@ -154,14 +154,8 @@ std::vector<Case> path_cases(const Stage& stage) {
       cases.add({.shape = {67, 66, 288}, .batch = kMoreThanBlocks}, 10, {"128x64"});
     }
     cases.add({.shape = {3, 5, 1060}}, 10, {"128x64", "128x64splitk"});  // several slices of K
-  } else if (stage.name == "Int8x3.fp32") {
-    cases.add({.shape = {3, 2, 128}}, kFp32, {"128x64"});
-  } else if (stage.name == "Int8x3.fp32_apart") {
-    for (const Shape& shape : {Shape{8, 8, 292}, Shape{5, 7, 292}}) {
-      cases.add({.shape = shape}, kFp32, {"128x128"});
-    }
-  } else if (stage.name == "Int8x3.apart") {
-    cases.add({.shape = {8, 8, 292}}, 6, {"128x128"});
+  } else if (stage.name == "Int8x3.fp64") {
+    cases.add({.shape = {3, 2, 128}}, kFp64, {"128x64"});
   } else if (stage.name == "Int8x3.outliers") {
     cases.add_outliers({.shape = {11, 5, 292}}, 6, "128x64");
     cases.add_outliers({.shape = {11, 5, 292}, .batch = 2}, 6, "128x128pairs");

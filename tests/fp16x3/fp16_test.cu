@@ -126,7 +126,7 @@ TEST(Fp16Split, ReportRowsThatCannotBeScaled) {
   EXPECT_TRUE(is_scalable(RowStats{}));
 }
 
-constexpr int kLong = 2, kShort = 1, kFp32 = 0;  // chunks of a run
+constexpr int kLong = 2, kShort = 1, kFp64 = 0;  // chunks of a run
 
 int decided(const model::Statistics& a, const model::Statistics& b, const model::Summed& summed) {
   const auto seen = [](const model::Statistics& of) {
@@ -201,11 +201,11 @@ TEST(Decision, TakesFp32ForElementsThatAreAlmostEqual) {
   EXPECT_EQ(decision(of(1.0, 0.9969), of(1.0, 0.9969)), kLong);
   EXPECT_EQ(decision(of(1.0, 0.9971), of(1.0, 0.9969)), kLong);
   EXPECT_EQ(decision(of(1.0, 0.9969), of(1.0, 0.9971)), kLong);
-  EXPECT_EQ(decision(of(1.0, 0.9971), of(1.0, 0.9971)), kFp32);
-  EXPECT_EQ(decision(of(0.51, 1.0), of(1.0, 1.0)), kFp32);
+  EXPECT_EQ(decision(of(1.0, 0.9971), of(1.0, 0.9971)), kFp64);
+  EXPECT_EQ(decision(of(0.51, 1.0), of(1.0, 1.0)), kFp64);
   EXPECT_EQ(decision(of(0.49, 1.0), of(1.0, 1.0)), kLong);
   EXPECT_EQ(decision(of(0.7, 1.0), of(0.7, 1.0)), kLong);
-  EXPECT_EQ(decision(of(0.72, 1.0), of(0.72, 1.0)), kFp32);
+  EXPECT_EQ(decision(of(0.72, 1.0), of(0.72, 1.0)), kFp64);
 }
 
 TEST(Decision, NeedsAnEighthOfARow) {
@@ -228,9 +228,9 @@ TEST(Decision, TakesShortRunsBelowK1024) {
 TEST(Decision, TakesFp32ForRowsThatCannotBeScaled) {
   const model::Statistics scaled = seen(2048.0, 0.0, 600.0),
                           not_scaled = seen(INFINITY, 0.0, 600.0);
-  EXPECT_EQ(decided(not_scaled, scaled, {2048.0, 2048.0, 12.0}), kFp32);
-  EXPECT_EQ(decided(scaled, not_scaled, {2048.0, 2048.0, 12.0}), kFp32);
-  EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), kFp32);
+  EXPECT_EQ(decided(not_scaled, scaled, {2048.0, 2048.0, 12.0}), kFp64);
+  EXPECT_EQ(decided(scaled, not_scaled, {2048.0, 2048.0, 12.0}), kFp64);
+  EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), kFp64);
 }
 
 // Sums of squares overflow, of all elements or of the largest, too; for zeros nothing is known.
@@ -242,11 +242,11 @@ TEST(Decision, TakesFp32WhereNoSquaresAreKnown) {
   const Summed summed{2048.0F, 2048.0F, 12.0F};
   EXPECT_EQ(decide(of(0x1.8p127F, 0x1p120F), fine, summed), kLong);
   for (const OperandStats& overflown : {of(INFINITY, 0x1p120F), of(INFINITY, INFINITY)}) {
-    EXPECT_EQ(decide(overflown, fine, summed), kFp32);
-    EXPECT_EQ(decide(fine, overflown, summed), kFp32);
+    EXPECT_EQ(decide(overflown, fine, summed), kFp64);
+    EXPECT_EQ(decide(fine, overflown, summed), kFp64);
   }
-  EXPECT_EQ(decide({}, fine, summed), kFp32);
-  EXPECT_EQ(decide(fine, {}, summed), kFp32);
+  EXPECT_EQ(decide({}, fine, summed), kFp64);
+  EXPECT_EQ(decide(fine, {}, summed), kFp64);
 }
 
 TEST(Decision, DependsOnSigns) {

@@ -19,7 +19,7 @@
 namespace tilegate::fp16x3 {
 namespace {
 
-constexpr int kThree = 3, kFp32 = 32;  // decisions
+constexpr int kThree = 3, kFp64 = 64;  // decisions
 
 class Fp16Gemm : public SplitTest<stage> {};
 
@@ -130,7 +130,7 @@ void expect_threshold(const Problem& problem, Operand operand, std::int64_t prod
       values[static_cast<std::size_t>(first + row * rows.next_row + k * rows.next_k)] = 0x1p-30F;
     }
     EXPECT_NEAR(error(), share, 0.008);
-    EXPECT_EQ(run(stage, operation).decision, share < 1.0 ? kThree : kFp32) << "at " << share;
+    EXPECT_EQ(run(stage, operation).decision, share < 1.0 ? kThree : kFp64) << "at " << share;
   }
 }
 
@@ -146,10 +146,10 @@ TEST_F(Fp16Gemm, TakesFp32WhereARowCannotBeScaled) {
   for (const std::int64_t rows : {128, 257}) {
     Operation wide_row(Problem::dense({rows, 3, 130}, Op::kN, Op::kN));
     wide_row.a.back() = 0x1p61F;
-    EXPECT_EQ(run(stage, wide_row).decision, kFp32) << rows;
+    EXPECT_EQ(run(stage, wide_row).decision, kFp64) << rows;
     Operation wide_column(Problem::dense({3, rows, 130}, Op::kT, Op::kT));
     wide_column.b.back() = 0x1p61F;
-    EXPECT_EQ(run(stage, wide_column).decision, kFp32) << rows;
+    EXPECT_EQ(run(stage, wide_column).decision, kFp64) << rows;
   }
 }
 
@@ -181,17 +181,17 @@ TEST_F(Fp16Gemm, DecisionDependsOnTheOperands) {
     for (float& value : values) value = std::fabs(value);
   };
   EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a); }), kThree);
-  EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a), of_one_sign(o.b); }), kFp32);
-  EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kFp32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kFp32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kFp32);
+  EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a), of_one_sign(o.b); }), kFp64);
+  EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kFp64);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kFp64);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kFp64);
   EXPECT_EQ(decided([](Operation& o) { std::fill_n(o.a.begin(), 800, 0.0F); }), kThree);
   EXPECT_EQ(decided([](Operation& o) { std::fill_n(o.a.begin(), o.a.size() * 9 / 10, 0.0F); }),
-            kFp32);
+            kFp64);
   EXPECT_EQ(decided([](Operation& o) {
               for (std::size_t i = 0; i < o.a.size(); ++i) o.a[i] *= i % 9 == 0 ? 1.0F : 0x1p-30F;
             }),
-            kFp32);
+            kFp64);
 }
 
 // The first `count` elements of a row or column are 1 or -1, the others too small to count
@@ -212,7 +212,7 @@ TEST_F(Fp16Gemm, TakesFp32WhereFewElementsOfARowCount) {
       for (const std::int64_t count : {100, 99}) {
         Operation operation(Problem::dense({8, 8, 800}));
         keep(operation, operand, row, count);
-        EXPECT_EQ(run(stage, operation).decision, count == 100 ? kThree : kFp32)
+        EXPECT_EQ(run(stage, operation).decision, count == 100 ? kThree : kFp64)
             << (operand == Operand::kA ? "row " : "column ") << row;
       }
     }
@@ -234,7 +234,7 @@ TEST_F(Fp16Gemm, TakesFp32WhereFewProductsMakeUpAnElement) {
       set(2.0F);
       EXPECT_EQ(run(stage, operation).decision, kThree);
       set(500.0F);
-      EXPECT_EQ(run(stage, operation).decision, kFp32);
+      EXPECT_EQ(run(stage, operation).decision, kFp64);
     }
   }
 }
@@ -249,8 +249,8 @@ TEST_F(Fp16Gemm, TakesFp32ForElementsThatAreAlmostEqual) {
   };
   const auto equal = [](float x) { return 1.0F + 1e-7F * x; };
   const auto less_equal = [](float x) { return 0.9F + 0.1F * x; };
-  EXPECT_EQ(decided(equal, equal), kFp32);
-  EXPECT_EQ(decided(equal, [](float x) { return -7.0F - 1e-3F * x; }), kFp32);
+  EXPECT_EQ(decided(equal, equal), kFp64);
+  EXPECT_EQ(decided(equal, [](float x) { return -7.0F - 1e-3F * x; }), kFp64);
   EXPECT_EQ(decided(equal, less_equal), kThree);
   EXPECT_EQ(decided(less_equal, equal), kThree);
   EXPECT_EQ(decided(equal, [](float x) { return std::copysign(1.0F, x); }), kThree);
@@ -262,7 +262,7 @@ TEST_F(Fp16Gemm, TakesFp32ForNonFiniteOperands) {
   operation.a[5] = std::numeric_limits<float>::infinity();
   operation.b[5 * 70 + 3] = 0.0F;
   const Result result = run(stage, operation);
-  EXPECT_EQ(result.decision, kFp32);
+  EXPECT_EQ(result.decision, kFp64);
   EXPECT_TRUE(std::isnan(result.c[3]));
   EXPECT_TRUE(std::isinf(result.c[4]));
   EXPECT_TRUE(std::all_of(result.c.begin() + 70, result.c.end(),

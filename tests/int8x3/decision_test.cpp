@@ -26,9 +26,9 @@ TEST_F(Int8Decision, DependsOnTheOperands) {
   };
   constexpr float kInf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(decided([](Operation&) {}), 6);
-  EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), 32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), 32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), 32);
+  EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kNoDigits);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kNoDigits);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kNoDigits);
   EXPECT_EQ(decided([](Operation& o) { std::fill(o.a.begin(), o.a.end(), 0.0F); }), 6);
   EXPECT_EQ(decided([](Operation& o) {
               for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 2.5F;
@@ -37,7 +37,7 @@ TEST_F(Int8Decision, DependsOnTheOperands) {
   EXPECT_EQ(decided([](Operation& o) {
               for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 1000.0F;
             }),
-            32);
+            kNoDigits);
 }
 
 // What a row of an operand is in the batch.
@@ -105,7 +105,7 @@ TEST_F(Int8Decision, DependsOnEveryRow) {
 TEST_F(Int8Decision, DependsOnEachOfManyRows) {
   Operation operation(Problem::dense({3080, 1, 128}));
   operation.a.back() = 0x1p61F;
-  EXPECT_EQ(run(stage, operation).decision, 32);
+  EXPECT_EQ(run(stage, operation).decision, kNoDigits);
 }
 
 TEST_F(Int8Decision, DependsOnEveryMatrixOfABatch) {
@@ -157,8 +157,8 @@ TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
 
 TEST_F(Int8Decision, TakesFp32WhereEightProductsAreInaccurate) {
   const Problem problem = Problem::dense({4, 5, 144});
-  expect_threshold(problem, {Operand::kA, 0, 3}, 8, 32);
-  expect_threshold(problem, {Operand::kB, 0, 0}, 8, 32);
+  expect_threshold(problem, {Operand::kA, 0, 3}, 8, kNoDigits);
+  expect_threshold(problem, {Operand::kB, 0, 0}, 8, kNoDigits);
 }
 
 // All elements are rounded to the same side: six products have an error of 2^-23.
@@ -177,7 +177,7 @@ TEST_F(Int8Decision, TakesTenProductsOfAlmostEqualElements) {
                                        &by == &outliers()));
     return products;
   };
-  EXPECT_EQ(decided(1.0F, -0.7F, stage), 32);  // a small call has no ten products
+  EXPECT_EQ(decided(1.0F, -0.7F, stage), kNoDigits);  // a small call has no ten products
   EXPECT_EQ(decided(1.0F, -0.7F, outliers()), 10);
   EXPECT_EQ(decided(0.0F, -0.7F, stage), 6);
   EXPECT_EQ(decided(1.0F, 0.0F, stage), 6);  // of zeros
@@ -219,14 +219,12 @@ TEST_F(Int8Decision, TakesSixProductsOfEqualShortElements) {
 }
 
 // By the same kernel: zero times infinity is NaN, and rows without either are as they were.
-void expect_fallback_to_fp32(const Shape& shape, const char* configuration,
-                             const Stage& by = stage) {
-  SCOPED_TRACE(configuration);
+void expect_fp64(const Shape& shape, const char* configuration) {
   Operation operation(Problem::dense(shape));
   operation.a[5] = std::numeric_limits<float>::infinity();
   operation.b[static_cast<std::size_t>(5 * shape.n + 3)] = 0.0F;
-  const Result result = run(by, operation, configuration);
-  EXPECT_EQ(result.decision, 32);
+  const Result result = run(stage, operation, configuration);
+  EXPECT_EQ(result.decision, kNoDigits);
   EXPECT_TRUE(std::isnan(result.c[3]));
   EXPECT_TRUE(std::isinf(result.c[4]));
   for (std::int64_t row = 1; row < shape.m; ++row) {
@@ -241,50 +239,7 @@ void expect_fallback_to_fp32(const Shape& shape, const char* configuration,
   }
 }
 
-TEST_F(Int8Decision, TakesFp32ForNonFiniteOperands) {
-  expect_fallback_to_fp32({130, 70, 300}, "128x64");
-}
-
-// StreamK for operands with vectors, Packed for others. Where the device takes digits, their
-// kernels leave C alone.
-TEST_F(Int8Decision, TakesFp32InLaunchesOfItsOwn) {
-  if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
-    GTEST_SKIP() << "needs compute capability 9.0";
-  }
-  for (const Shape& shape : {Shape{132, 72, 300}, Shape{131, 71, 299}}) {
-    const auto has_fp32 = [&](const Stage& of) {  // in the kernel that multiplies digits
-      const std::vector<Candidate> candidates =
-          of.candidates(Problem::dense(shape), device::current());
-      return std::ranges::any_of(candidates.front().choice.kernels(),
-                                 [](const PlannedKernel& kernel) { return kernel.decision == 32; });
-    };
-    EXPECT_TRUE(has_fp32(stage));
-    EXPECT_FALSE(has_fp32(apart()));
-    expect_fallback_to_fp32(shape, "", apart());
-    Problem problem = Problem::dense(shape);
-    problem.beta = 0.5F;
-    expect_model(apart(), Operation(problem), 6);
-  }
-}
-
-// Large calls only, because the launches take time where the device takes digits.
-TEST(Int8Plan, TakesFp32InLaunchesOfItsOwnForLargeCalls) {
-  const Device device{
-      .is_cuda = true, .name = "made up", .compute_capability = 90, .multiprocessors = 132};
-  const auto chain = [&](std::int64_t size) {
-    return stage.plan(Problem::dense({size, size, size}), device).rounding_chain();
-  };
-  EXPECT_EQ(chain(1024), 256 + 4 + 2);  // runs of 256, alpha and beta
-  EXPECT_EQ(chain(2048), 2050);
-  EXPECT_EQ(chain(8192), 8194);
-}
-
-// Blocks without a tile take a part of K, in every kind of form.
-TEST_F(Int8Decision, SplitsKOfFp32TilesWhereTheyAreFew) {
-  expect_fallback_to_fp32({3, 5, 300}, "128x64");
-  expect_fallback_to_fp32({3, 134, 140}, "128x128pairs");
-  expect_fallback_to_fp32({3, 5, 1540}, "128x128streamk");
-}
+TEST_F(Int8Decision, TakesFp64ForNonFiniteOperands) { expect_fp64({130, 70, 300}, "128x64"); }
 
 }  // namespace
 }  // namespace tilegate::int8x3

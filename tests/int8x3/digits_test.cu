@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/fp64_fallback.cuh>
 
 #include "18_int8x3/digits.cuh"
 #include "models/int8x3.hpp"
@@ -366,7 +366,7 @@ TEST(Decision, TakesFp32WhereFewElementsAreNotZero) {
   EXPECT_EQ(decided_of(1.0), Path::kSix);
   EXPECT_EQ(decided_of(0.2), Path::kEight);
   EXPECT_EQ(decided_of(0.06), Path::kTen);  // of 4096 products some 15 are left
-  EXPECT_EQ(decided_of(0.05), Path::kFp32);
+  EXPECT_EQ(decided_of(0.05), Path::kFp64);
 }
 
 // Two operands of almost equal elements need ten products; one, or beside zeros, does not.
@@ -388,54 +388,17 @@ TEST(Decision, TakesAtLeastTheProductsOfTheVariant) {
   EXPECT_EQ(decided(narrow, narrow, 1024), Path::kSix);
   EXPECT_EQ(decided(narrow, narrow, 1024, Path::kEight), Path::kEight);
   EXPECT_EQ(decided(narrow, narrow, 1024, Path::kTen), Path::kTen);
-  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kTen, false), Path::kFp32);
-  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kFp32), Path::kFp32);
+  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kTen, false), Path::kFp64);
+  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kFp64), Path::kFp64);
 }
 
-TEST(Decision, TakesFp32ForAnInfiniteWidth) {
+TEST(Decision, TakesFp64ForAnInfiniteWidth) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const model::Widths infinite{kInf, kInf, kInf}, narrow{16, 16, 16}, none{};
-  EXPECT_EQ(decided(infinite, narrow, 4096), Path::kFp32);
-  EXPECT_EQ(decided(infinite, none, 4096), Path::kFp32) << "infinity times zero";
-  EXPECT_EQ(decided(none, infinite, 4096, Path::kEight), Path::kFp32);
-  EXPECT_EQ(decided({16, kInf, kInf}, narrow, 4096), Path::kFp32) << "a row with one element";
-}
-
-TEST(Fp32SplitK, UsesTheIdleBlocks) {
-  EXPECT_EQ(Fp32SplitK(300, 1, 132).count, 4U);
-  EXPECT_EQ(Fp32SplitK(300, 1, 132).k, 96);
-  EXPECT_EQ(Fp32SplitK(4096, 42, 132).count, 3U);
-  EXPECT_EQ(Fp32SplitK(16384, 1, 132).count, 32U);
-  EXPECT_EQ(Fp32SplitK(127, 1, 132).count, 1U) << "short";
-  EXPECT_EQ(Fp32SplitK(4096, 132, 132).count, 1U);
-  EXPECT_EQ(Fp32SplitK(128, 100, 132).count, 1U) << "too little for what splits cost";
-}
-
-// 81 tiles, 44 at a time by three blocks each; 133, 33 at a time by four, but in five waves.
-TEST(Fp32SplitK, FillsTheLastWave) {
-  EXPECT_EQ(Fp32SplitK(16384, 81, 132).count, 3U);
-  EXPECT_EQ(Fp32SplitK(16384, 81, 132).waves, 2);
-  EXPECT_EQ(Fp32SplitK(4096, 133, 132).count, 3U);
-  EXPECT_EQ(Fp32SplitK(4096, 133, 132).waves, 4);
-  EXPECT_EQ(Fp32SplitK(4096, 500, 132).count, 1U);
-}
-
-TEST(Fp32SplitK, CoversK) {
-  for (std::int64_t k = 1; k < 3000; k += k < 600 ? 1 : 61) {
-    for (const std::int64_t tiles : {1, 2, 9, 66, 67, 500}) {
-      const Fp32SplitK split_k(k, tiles, 132);
-      ASSERT_LE(split_k.waves, 4) << k;
-      if (split_k.count > 1) {
-        ASSERT_GE(132 / split_k.count * split_k.waves, tiles) << k;
-      }
-      ASSERT_GE(split_k.count * split_k.k, k) << tiles;
-      ASSERT_LT((split_k.count - 1) * split_k.k, k) << tiles;
-      if (split_k.count > 1) {
-        ASSERT_GE(split_k.k, 64) << k;
-        ASSERT_EQ(split_k.k % kFp32Run, 0) << k;
-      }
-    }
-  }
+  EXPECT_EQ(decided(infinite, narrow, 4096), Path::kFp64);
+  EXPECT_EQ(decided(infinite, none, 4096), Path::kFp64) << "infinity times zero";
+  EXPECT_EQ(decided(none, infinite, 4096, Path::kEight), Path::kFp64);
+  EXPECT_EQ(decided({16, kInf, kInf}, narrow, 4096), Path::kFp64) << "a row with one element";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The FP32 fallback, which Fp16x3 has, too: bit for bit what the model says.
+// FP32 without digits: for small K, and by warps; bit for bit what the model says.
 #include "models/fp32.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Operation operation_of(Problem problem) {
 // Products that cuBLAS adds one after another.
 double summed(const Problem& problem) { return models::summed_in_fp32(product_of(problem)); }
 
-void expect_model(const Operation& operation, const models::fp32::Summation& summation,
+void expect_model(const Operation& operation, std::int64_t of_run,
                   const std::string& configuration) {
   SCOPED_TRACE(configuration + " " + to_string(operation.problem));
   const Result result = run(stage, operation, configuration);
@@ -45,7 +45,7 @@ void expect_model(const Operation& operation, const models::fp32::Summation& sum
   }
   expect_same_bits(result.c, operation.expected([&](const models::Rows& a, const models::Rows& b,
                                                     const models::Epilogue& epilogue) {
-    return models::fp32::product(a, b, summation, epilogue);
+    return models::fp32::product(a, b, of_run, epilogue);
   }));
 }
 
@@ -56,33 +56,9 @@ TEST_F(Int8Fp32, MatchesModelForSmallK) {
     for (const std::int64_t batch : {1, 15, 16}) {
       if ((batch == 15 && k != 33) || (batch == 16 && k < 33)) continue;
       const Problem problem = Problem::dense({5, 3, k}, op_a, op_b, batch);
-      expect_model(operation_of(problem), models::fp32::whole(k, batch, summed(problem)), "fp32");
+      expect_model(operation_of(problem), models::fp32::run_of(k, batch, summed(problem)), "fp32");
     }
   }
-}
-
-// A row that no scale fits: all is multiplied in FP32. As many parts of K as a plan takes for this
-// device: whole tiles, too, and parts that end within a run.
-TEST_F(Int8Fp32, MatchesModelWithSplitK) {
-  const auto expect = [](const Problem& problem, const char* configuration, std::int64_t tiles,
-                         std::int64_t blocks) {
-    Operation operation = operation_of(problem);
-    operation.a[7] = 0x1p61F;
-    expect_model(operation, models::fp32::split(problem.shape.k, tiles, blocks, summed(problem)),
-                 configuration);
-  };
-  const std::int64_t all = device::current().multiprocessors;
-  for (const std::int64_t k : {128, 300, 512, 513, 1090}) {
-    expect(Problem::dense({6, 4, k}), "128x64", 1, all);
-  }
-  expect(Problem::dense({6, 134, 300}, Op::kT), "128x64", 2, all);
-  expect(Problem::dense({3, 5, 260}, Op::kT, Op::kN, 65), "128x64", 65, all);   // runs of 64
-  expect(Problem::dense({3, 3, 1024}, Op::kN, Op::kN, 64), "128x64", 64, all);  // of 256
-  expect(Problem::dense({3, 5, 300}, Op::kN, Op::kT, all), "128x64", all, all);
-  expect(Problem::dense({6, 134, 300}, Op::kT, Op::kT), "128x128pairs", 1, all / 2);
-  const std::int64_t more = all / 2 + 1;  // tiles than half of the blocks: parts in several waves
-  expect(Problem::dense({3, 5, 1090}, Op::kN, Op::kT, more), "128x64", more, all);
-  expect(Problem::dense({3, 5, 1540}), "128x128streamk", 1, 3);
 }
 
 TEST_F(Int8Fp32, MatchesModelByWarps) {
@@ -90,7 +66,7 @@ TEST_F(Int8Fp32, MatchesModelByWarps) {
     Operation operation = operation_of(Problem::dense({6, 4, k}));
     operation.a[7] = 0x1p61F;
     const double of_cublas = summed(operation.problem);
-    expect_model(operation, models::fp32::whole(k, 1, of_cublas), "128x64warps");
+    expect_model(operation, models::fp32::run_of(k, 1, of_cublas), "128x64warps");
   }
 }
 

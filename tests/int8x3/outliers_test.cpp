@@ -219,13 +219,13 @@ TEST_F(Int8Outliers, DecidesByTheElementsThatAreLeft) {
   for (const float large : {1.0F, 2.0F, 200.0F, 1e7F}) {
     const WithOutliers operation = with_large(large);
     decisions.insert(operation.decision());
-    if (operation.decision() == 32) {
-      EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32);
+    if (operation.decision() == kNoDigits) {
+      EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, kNoDigits);
     } else {
       expect_outliers_apart(operation, operation.decision());
     }
   }
-  EXPECT_EQ(decisions, (std::set{6, 8, 10, 32}));
+  EXPECT_EQ(decisions, (std::set{6, 8, 10, kNoDigits}));
 }
 
 // The fewer elements of a row are not zero, the shorter are the sums in FP32 to compare with.
@@ -240,14 +240,14 @@ TEST_F(Int8Outliers, DecidesByTheRowWithMostZeros) {
       for (std::int64_t k = filled; k < 400; ++k) operation.set(operand, 0, 270, k, 0.0F, false);
       for (std::int64_t k = 0; k < 400; ++k) operation.set(operand, 0, 20, k, 0.0F, false);
       decisions.insert(operation.decision());
-      if (operation.decision() == 32) {
-        EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32) << filled;
+      if (operation.decision() == kNoDigits) {
+        EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, kNoDigits) << filled;
       } else {
         expect_outliers_apart(operation, operation.decision());
       }
     }
   }
-  EXPECT_EQ(decisions, (std::set{6, 8, 10, 32}));
+  EXPECT_EQ(decisions, (std::set{6, 8, 10, kNoDigits}));
 }
 
 // Up to 4 elements from 2^4 typical magnitudes on, up to 16 from 2^9 on. Octaves stay whole.
@@ -292,7 +292,7 @@ TEST_F(Int8Outliers, TakesFp32WhereThereAreTooMany) {
     for (int i = 0; i < count; ++i) {
       operation.set(Operand::kA, 0, 3, 23 * i, 1e9F * (1.0F + static_cast<float>(i) / 32.0F));
     }
-    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, count == 16 ? 6 : 32);
+    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, count == 16 ? 6 : kNoDigits);
   }
 }
 
@@ -301,7 +301,7 @@ TEST_F(Int8Outliers, LeavesOperandsThatAreNotFinite) {
   for (const float value : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
     WithOutliers operation = with_outliers(Problem::dense({9, 5, 160}));
     operation.set(Operand::kA, 0, 3, 3, value);
-    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32);
+    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, kNoDigits);
   }
 }
 
@@ -313,11 +313,11 @@ TEST_F(Int8Outliers, LeavesRowsThatCannotBeScaled) {
       for (std::int64_t k = 0; k < 400; ++k) {
         operation.set(operand, 0, 3, k, (k % 2 == 0 ? 0.9F : -0.8F) * factor, false);
       }
-      EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32) << factor;
+      EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, kNoDigits) << factor;
     }
     WithOutliers operation = with_outliers(Problem::dense({9, 7, 400}));
     operation.set(operand, 0, 3, 77, 0x1p61F);
-    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32);
+    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, kNoDigits);
   }
 }
 

@@ -51,51 +51,42 @@ TEST(Int8Launches, PanelsAreComparedWithCublasOnTheWholeProduct) {
   EXPECT_NE(summed_in_fp32(problem), summed_in_fp32(Problem::dense(panel.shape)));
 }
 
-// Where C is large and FP32 would take launches of its own, ten products may have the error of a
-// sum of all K, though cuBLAS splits K.
+// From 256 tiles on, ten products may have the error of a sum of all K, though cuBLAS splits K.
 TEST(Int8Launches, AllowTenProductsTheErrorOfOneSum) {
-  const auto expect = [](const Shape& shape, float summed, float in_fp32) {
-    const Problem problem = Problem::dense(shape);
-    const GemmParams params = launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
-                                          Workspace(problem, gpu(90), false),
-                                          Fp32Candidates::of(kChoices, problem, gpu(90)))
-                                  .params;
+  const auto expect = [](const Shape& shape, float summed, float of_ten) {
+    const GemmParams params = launches_of("128x128", shape).params;
     EXPECT_EQ(params.allowed, squared_error_of(summed));
-    EXPECT_EQ(params.allowed_of_ten, squared_error_of(in_fp32));
+    EXPECT_EQ(params.allowed_of_ten, squared_error_of(of_ten));
   };
   expect({3072, 3072, 8192}, 2048.0F, 8192.0F);
   expect({1920, 2048, 1024}, 1024.0F, 1024.0F);
   expect({512, 512, 512}, 112.0F, 112.0F);
 }
 
-// FP32 in launches of its own, of 1 ms.
-TEST(Int8Launches, PreferFp32ThatIsAsAccurateAsCublas) {
-  const auto fp32 = [](const Shape& shape) {
-    return Fp32Candidates::of(kChoices, Problem::dense(shape), gpu(90))
-        .best(1e-3, kNoWorkspaceLimit);
+// Few tiles: as many clusters as balance shorter sums with more partial sums.
+TEST(Int8Launches, ShareTilesInFp64) {
+  EXPECT_EQ(fp64_clusters(1, 128, 132), 16);
+  EXPECT_EQ(fp64_clusters(64, 32, 132), 128);
+  EXPECT_EQ(fp64_clusters(100, 8, 132), 100) << "too little for what partial sums cost";
+  EXPECT_EQ(fp64_clusters(1, 3, 132), 1);
+  EXPECT_EQ(fp64_clusters(132, 128, 132), 132);
+  EXPECT_EQ(fp64_clusters(500, 128, 132), 132);
+  const auto shared = [](const Shape& shape) {
+    return launches_of("128x128", shape).params.fp64.stream_k;
   };
-  EXPECT_TRUE(fp32({3072, 3072, 8192})->choice.limits_sums);
-  const std::optional<Candidate> no_vectors = fp32({3001, 2999, 3003});
-  EXPECT_FALSE(no_vectors->choice.limits_sums);
-  EXPECT_LT(no_vectors->choice.rounding_chain, 1000);
-  EXPECT_EQ(fp32({1024, 1024, 16384})->choice.configuration, "64x128x32s4split2");
-  EXPECT_FALSE(fp32({1023, 1025, 1027}));  // no vectors: Packed's sums are too long for a small C
-  const Problem problem = Problem::dense({3072, 3072, 8192});
-  EXPECT_EQ(launches_of(config_of("128x128"), problem, gpu(90), Path::kSix,
-                        Workspace(problem, gpu(90), false),
-                        Fp32Candidates::of(kChoices, problem, gpu(90)))
-                .longest_sum,
-            2048 * 3 / 4);
+  EXPECT_EQ(shared({4096, 4096, 4096}).full_waves, 6U);
+  EXPECT_EQ(shared({4096, 4096, 4096}).count, 1024U - 6 * 132);
+  EXPECT_EQ(shared({1536, 1408, 512}).count, 0U) << "a whole wave";
 }
 
 // The plan expects what the device decides for normal operands.
 TEST(Int8Launches, ExpectsTheDecisionOfNormalOperands) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
-  for (const auto& [m, k, path] : {std::tuple{384, 256, 32},
+  for (const auto& [m, k, path] : {std::tuple{384, 256, 64},
                                    {512, 256, 8},
                                    {768, 768, 8},
-                                   {768, 1536, 32},
+                                   {768, 1536, 64},
                                    {1024, 1024, 6},
                                    {1024, 1536, 8}}) {
     const Problem problem = Problem::dense({m, m, k});

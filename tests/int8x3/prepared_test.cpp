@@ -55,10 +55,10 @@ TEST_F(Int8Prepared, DecidesAsInt8x3Does) {
   } cases[] = {
       {8, [&](Operation& o) { each_100th(o.a, 2.5F); }},
       {8, [&](Operation& o) { each_100th(o.b, 1.75F); }},
-      {32, [&](Operation& o) { each_100th(o.a, 1e6F), each_100th(o.b, 1e6F); }},
-      {32, [](Operation& o) { o.a[77] = 0x1p61F; }},
-      {32, [](Operation& o) { o.b[77] = std::numeric_limits<float>::infinity(); }},
-      {32, [](Operation& o) { o.b[77] = std::nanf(""); }},
+      {kNoDigits, [&](Operation& o) { each_100th(o.a, 1e6F), each_100th(o.b, 1e6F); }},
+      {kNoDigits, [](Operation& o) { o.a[77] = 0x1p61F; }},
+      {kNoDigits, [](Operation& o) { o.b[77] = std::numeric_limits<float>::infinity(); }},
+      {kNoDigits, [](Operation& o) { o.b[77] = std::nanf(""); }},
   };
   const auto expect_same = [](const Operation& operation, const char* configuration, int decision) {
     const Result expected = run(stage, operation, configuration);
@@ -86,10 +86,10 @@ TEST_F(Int8Prepared, DecidesAsInt8x3Does) {
 TEST_F(Int8Prepared, DecidesByEachOfManyRows) {
   Operation rows(Problem::dense({3200, 1, 128}));
   rows.a.back() = 0x1p61F;
-  EXPECT_EQ(run(kPreparedA, rows, "128x64").decision, 32);
+  EXPECT_EQ(run(kPreparedA, rows, "128x64").decision, kNoDigits);
   Operation cols(Problem::dense({1, 3200, 128}, Op::kN, Op::kT));
   cols.b.back() = 0x1p61F;
-  EXPECT_EQ(run(kPreparedB, cols, "128x64").decision, 32);
+  EXPECT_EQ(run(kPreparedB, cols, "128x64").decision, kNoDigits);
 }
 
 // Ten products need no 90 µs, because the tails are prepared, too.
@@ -100,7 +100,7 @@ TEST_F(Int8Prepared, TakesTenProductsInSmallCalls) {
     Operation operation(problem);
     for (std::size_t i = 0; i < operation.a.size(); i += 100) operation.a[i] = 8.0F;
     for (std::size_t i = 0; i < operation.b.size(); i += 100) operation.b[i] = 8.0F;
-    EXPECT_EQ(run(stage, operation, "128x64").decision, 32);
+    EXPECT_EQ(run(stage, operation, "128x64").decision, kNoDigits);
     for (const Stage* by : kBoth) expect_model(*by, operation, 10, "128x64");
   }
 }

@@ -16,14 +16,14 @@ namespace tilegate::int8x3 {
 
 std::span<const Stage* const> variants();
 
+// The decision against digits; see Choice::decides_on_device.
+constexpr int kNoDigits = 64;
+
 // With at least eight, or ten, products of digits.
 inline const Stage& eight() { return *variants()[0]; }
 inline const Stage& ten() { return *variants()[1]; }
-// With FP32 in launches of its own.
-inline const Stage& apart() { return *variants()[4]; }
-
 // With outliers apart.
-inline const Stage& outliers() { return *variants()[5]; }
+inline const Stage& outliers() { return *variants()[3]; }
 
 inline std::vector<float> expected(const Operation& operation, int products) {
   return operation.expected(

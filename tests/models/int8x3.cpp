@@ -268,7 +268,7 @@ int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, b
     const double allowed = products == 10 ? std::max(summed, in_fp32) : summed;
     if (expected_error(products, a, b, allowed, kept) <= 1.0) return products;
   }
-  return 32;
+  return 64;
 }
 
 }  // namespace tilegate::models::int8x3

@@ -60,7 +60,7 @@ std::vector<float> product(const Rows& a, const Rows& b, int products,
 // `kept`: without outliers, the product of both operands' typical elements alone is no element.
 double expected_error(int products, const Widths& a, const Widths& b, double summed,
                       bool kept = false);
-// The fewest products that are no less accurate than FP32, or 32: none are.
+// The fewest products that are no less accurate than FP32, or 64: none are.
 int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept = false,
              double in_fp32 = 0.0);  // the length of the sums of FP32, which ten products replace
 

@@ -19,7 +19,7 @@
 namespace tilegate::reach {
 namespace {
 
-constexpr int kFp32 = 32;  // of Choice::decides_on_device
+constexpr int kFp32 = 32, kFp64 = 64;  // of Choice::decides_on_device
 constexpr char kReasons[] = TILEGATE_SOURCE_DIR "/tests/reach/unreachable.txt";
 // Of starting a case.
 constexpr double kCaseCost = 4e6;
@@ -53,24 +53,26 @@ std::string watched_filter(const Stage& stage) {
 }
 
 // What the device comes to, as far as the case says.
-int decision_of(const Case& test_case) {
+int decision_of(const Case& test_case, const Choice& choice) {
   if (test_case.decision != 0) return test_case.decision;
-  const bool is_fp32 = std::ranges::any_of(test_case.plants, [](const verifier::Plant& plant) {
+  const bool has_no_parts = std::ranges::any_of(test_case.plants, [](const verifier::Plant& plant) {
     return plant.operand != Operand::kC && !std::isfinite(plant.value);
   });
-  return is_fp32 ? kFp32 : 0;
+  if (!has_no_parts) return 0;
+  return std::ranges::count(decisions_of(choice), kFp64) > 0 ? kFp64 : kFp32;
 }
 
 // Visits each boundary that a case of the suites reaches.
 template <typename VisitBoundary>
 void visit_reached(const Stage& stage, const Case& test_case, bool all, VisitBoundary visit) {
-  for_each_choice(
-      stage, test_case, all, [&](const Case&, const Problem& problem, const Choice& choice) {
-        const bool borrowed = ladder::is_borrowed(choice.configuration);
-        for (const Boundary& boundary : reached(stage, problem, choice, decision_of(test_case))) {
-          if (!borrowed || boundary.kernel.empty()) visit(boundary);
-        }
-      });
+  for_each_choice(stage, test_case, all,
+                  [&](const Case&, const Problem& problem, const Choice& choice) {
+                    const bool borrowed = ladder::is_borrowed(choice.configuration);
+                    for (const Boundary& boundary :
+                         reached(stage, problem, choice, decision_of(test_case, choice))) {
+                      if (!borrowed || boundary.kernel.empty()) visit(boundary);
+                    }
+                  });
 }
 
 void add_possible(const Stage& stage, const Case& test_case, bool all, Boundaries& known) {

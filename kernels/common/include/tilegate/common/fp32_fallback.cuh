@@ -1,11 +1,11 @@
-// FP32 GEMM on CUDA cores, the fallback of rungs that split operands: for operands whose dynamic
-// range is too wide, for NaN and Inf, and for small K.
+// FP32 GEMM on CUDA cores, the fallback of rungs that split operands: for small K; and, but for
+// compute capability 9.0 (fp64_fallback.cuh), for operands whose dynamic range is too wide and for
+// NaN and Inf.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,7 +17,6 @@
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
-#include <tilegate/device/flag.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate {
@@ -210,48 +209,11 @@ inline std::int64_t fp32_rounding_chain(const Problem& problem) {
   return (k < run ? k : run) + ceil_div(k, run) + 2;
 }
 
-// Split-K: `count` blocks share each tile along K, where blocks would be idle otherwise: all the
-// time, or while others compute the last tiles. The blocks of a tile are neighbours, and compute
-// one tile per wave.
-struct Fp32SplitK {
-  static constexpr std::int64_t kLeastK = 64, kMost = 32;
-  // The workspace has room for the partial sums of so many tiles per block.
-  static constexpr std::int64_t kMostWaves = 4;
-  // What adding partial sums costs, in time of so many k: per tile, and per split.
-  static constexpr std::int64_t kTileK = 32, kSumsK = 12;
-
-  unsigned count = 1;
-  std::int64_t k = 0;         // per block; the last may have less
-  std::int64_t waves = 1;     // tiles that a block shares with others
-  float* partials = nullptr;  // kFp32PartialBytes per block and wave
-  unsigned* flags = nullptr;  // one per block and wave: its partial sums are ready
-
-  Fp32SplitK() = default;
-  // A cluster of blocks counts as one block and one tile.
-  Fp32SplitK(std::int64_t all_k, std::int64_t tiles, std::int64_t blocks) : k(all_k) {
-    std::int64_t least = ceil_div(tiles, blocks) * all_k;
-    const std::int64_t most = std::min({blocks, all_k / kLeastK, kMost});
-    for (std::int64_t splits = 2; splits <= most; ++splits) {
-      const std::int64_t of_split = ceil_div(ceil_div(all_k, splits), kFp32Run) * kFp32Run,
-                         needed = ceil_div(all_k, of_split),
-                         all_waves = ceil_div(tiles, blocks / needed);
-      const std::int64_t time = all_waves * (of_split + kTileK + (needed - 1) * kSumsK);
-      if (all_waves > kMostWaves || time >= least) continue;
-      least = time;
-      count = static_cast<unsigned>(needed);
-      k = of_split;
-      waves = all_waves;
-    }
-  }
-};
-constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
-
 // Parameters beside KernelArgs.
 struct Fp32Args {
   bool a_along_k = false, b_along_k = false;  // rows of op(A), columns of op(B) lie along k
   int run = kFp32Run;
   TileScheduler scheduler;
-  Fp32SplitK split_k{};
 };
 
 // acc + total ← a tile's sums over `k` from `first` on.
@@ -289,49 +251,6 @@ __device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, int th
   }
 }
 
-// Partial sums of a block, (vector, thread, 4).
-__device__ inline float* fp32_partial(const Fp32SplitK& split_k, unsigned block, int thread,
-                                      int vector) {
-  return split_k.partials + block * (kFp32PartialBytes / sizeof(float)) +
-         (vector * kFp32Threads + thread) * 4;
-}
-
-__device__ inline void store_fp32_partial(const Fp32SplitK& split_k, unsigned block, int thread,
-                                          const Fp32Sums& sums) {
-#pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    const float* v = &sums[i / 2][i % 2 * 4];
-    device::store_vector(fp32_partial(split_k, block, thread, i),
-                         make_float4(v[0], v[1], v[2], v[3]));
-  }
-  device::named_barrier<1>(kFp32Threads);  // all threads have stored before one raises the flag
-  if (thread == 0) device::raise_flag(split_k.flags + block);
-}
-
-// Stream-K's fixup: adds the partial sums of the `others` previous clusters, each as a run. Not
-// reduce_partials(), because rounding errors are compensated here.
-template <unsigned kCluster>
-__device__ void accumulate_fp32_partials(const Fp32SplitK& split_k, unsigned block, unsigned others,
-                                         int thread, Fp32Sums& acc, Fp32Sums& total) {
-  const auto index = static_cast<unsigned>(thread);
-  if (index < others) device::wait_for_flag(split_k.flags + block - (index + 1) * kCluster);
-  device::named_barrier<1>(kFp32Threads);  // each flag has been waited for by one thread
-#pragma unroll 2
-  for (unsigned other = 1; other <= others; ++other) {
-    add_run(total, acc);
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      const auto v =
-          device::load_vector<float4>(fp32_partial(split_k, block - other * kCluster, thread, i));
-      float* sums = &acc[i / 2][i % 2 * 4];
-      sums[0] += v.x;
-      sums[1] += v.y;
-      sums[2] += v.z;
-      sums[3] += v.w;
-    }
-  }
-}
-
 // Computes tile `index` of the batch, over all of K.
 __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& params, unsigned index,
                                      int thread, Fp32Storage& smem) {
@@ -340,42 +259,6 @@ __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& par
   sum_fp32(args, params, tile, 0, args.shape.k, thread, smem, acc, total);
   add_sums(total, acc);
   store_fp32(args, tile, thread, total);
-}
-
-// Computes all tiles of the batch, over all of K: a kernel that is launched once per part of K
-// calls this in the first launch only.
-//
-// Persistent blocks: each loops over tiles, or computes the same split of several tiles; the block
-// with a tile's last k adds the others' partial sums and stores the tile. The splits of a tile are
-// in different clusters: a block may wait only for blocks with lower indices outside its cluster.
-// Compute capability 9.0.
-template <unsigned kCluster>
-__device__ void multiply_fp32_split_k(const KernelArgs& args, const Fp32Args& params, int thread,
-                                      Fp32Storage& smem) {
-  const unsigned tiles = static_cast<unsigned>(args.batch) * params.scheduler.count;
-  const unsigned count = params.split_k.count, others = count - 1;
-  const unsigned cluster = blockIdx.x / kCluster, split = cluster % count;
-  const unsigned in_wave = gridDim.x / kCluster / count;  // tiles, of clusters
-  if (cluster >= in_wave * count) return;
-  const std::int64_t first = split * params.split_k.k;
-  const std::int64_t k = split < others ? params.split_k.k : args.shape.k - first;
-  unsigned block = blockIdx.x;  // of all waves
-  for (unsigned of_cluster = cluster / count;; of_cluster += in_wave, block += gridDim.x) {
-    const unsigned index = of_cluster * kCluster + blockIdx.x % kCluster;
-    if (index >= tiles) break;
-    const TileCoord tile = params.scheduler.tile(index);
-    Fp32Sums acc{}, total{};
-    sum_fp32(args, params, tile, first, k, thread, smem, acc, total);
-    if (split == others && others > 0) {
-      accumulate_fp32_partials<kCluster>(params.split_k, block, others, thread, acc, total);
-    }
-    add_sums(total, acc);
-    if (split < others) {
-      store_fp32_partial(params.split_k, block, thread, total);
-    } else {
-      store_fp32(args, tile, thread, total);
-    }
-  }
 }
 
 // One tile per block.

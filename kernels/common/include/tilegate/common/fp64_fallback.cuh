@@ -1,0 +1,383 @@
+// FP64 GEMM on tensor cores of FP32 operands, the fallback of rungs that split operands. Compute
+// capability 9.0, where FP64 tensor cores do as many multiply-adds per clock as CUDA cores do in
+// FP32.
+//
+// A product of two FP32 numbers is exact in FP64, and each sum is rounded to FP32 once, or once per
+// split of K. So it holds for any operands, NaN and Inf included.
+//
+// A block computes tiles of 128×128. A producer warpgroup copies tiles of both operands to shared
+// memory; two consumer warpgroups convert elements to FP64 and run mma.sync. The callers are
+// kernels with these warpgroups, which call produce_fp64 and consume_fp64.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/pipeline.cuh>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/stream_k_scheduler.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/flag.cuh>
+#include <tilegate/device/warp_mma.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+constexpr int kFp64Tile = 128;  // rows and columns
+constexpr int kFp64K = 32;
+constexpr int kFp64Producers = 128, kFp64Consumers = 256;
+constexpr int kFp64Stages = 5;
+constexpr int kFp64InFlight = 3;  // stages whose copies are in flight together
+
+// A tile of an operand in shared memory: along k, (row, 32 k), else (k, 128 rows). Lines are padded
+// so that four k of eight rows are in different banks.
+constexpr int kFp64PitchAlongK = kFp64K + 4, kFp64PitchAcrossK = kFp64Tile + 8;
+constexpr int kFp64TileWords = kFp64Tile * kFp64PitchAlongK;
+static_assert(kFp64K * kFp64PitchAcrossK <= kFp64TileWords);
+
+struct alignas(16) Fp64Storage {
+  float a[kFp64Stages][kFp64TileWords], b[kFp64Stages][kFp64TileWords];
+};
+struct Fp64Barriers {
+  device::Barrier full[kFp64Stages], empty[kFp64Stages];
+
+  // One thread.
+  __device__ void init() {
+    for (int stage = 0; stage < kFp64Stages; ++stage) {
+      device::barrier_init(full[stage], kFp64Producers);
+      device::barrier_init(empty[stage], kFp64Consumers / 32);
+    }
+  }
+};
+
+constexpr std::size_t kFp64PartialBytes = sizeof(float) * kFp64Tile * kFp64Tile;  // of a block
+
+// An operand: rows of op(A), or columns of op(B).
+struct Fp64Operand {
+  bool along_k = false;  // its rows lie along k
+  bool vectors = false;  // it allows 128-bit accesses
+};
+
+// Parameters beside KernelArgs.
+struct Fp64Args {
+  Fp64Operand a, b;
+  bool float2_c = false;
+  TileScheduler scheduler;  // the tiles of a cluster count as one tile
+  std::int64_t k_tiles = 0;
+  StreamKTiles stream_k{};
+  float* partials = nullptr;  // kFp64PartialBytes per block
+  unsigned* flags = nullptr;  // one per block: its partial sums are ready
+};
+
+template <unsigned kCluster>
+__device__ Scheduler<kCluster, true> fp64_scheduler(const KernelArgs& args,
+                                                    const Fp64Args& params) {
+  return {params.scheduler, static_cast<unsigned>(args.batch) * params.scheduler.count,
+          params.k_tiles, params.stream_k};
+}
+
+// A producer thread's copies of an operand: kTurns groups of kWords per tile. Neighbouring threads
+// copy neighbouring groups of a line, a row along k or a k across all rows.
+class Fp64Copy {
+ public:
+  // `data`: the first element of the tile; `rows`, `k`: of the operand from there on.
+  __device__ Fp64Copy(const float* data, std::int64_t ld, const Fp64Operand& operand,
+                      std::int64_t rows, std::int64_t k, int thread)
+      : vectors_(operand.vectors), along_k_(operand.along_k) {
+    const int words = vectors_ ? 4 : 1;
+    const int groups = (along_k_ ? kFp64K : kFp64Tile) / words;  // of a line
+    const int line = thread / groups, in_line = thread % groups * words;
+    lines_ = kFp64Producers / groups;
+    const int pitch = along_k_ ? kFp64PitchAlongK : kFp64PitchAcrossK;
+    to_ = line * pitch + in_line;
+    next_to_ = lines_ * pitch;
+    from_ = data + line * ld + in_line;
+    next_ = lines_ * ld;
+    across_ = (along_k_ ? at_most(rows, kFp64Tile) : static_cast<int>(k)) - line;
+    along_ = (along_k_ ? static_cast<int>(k) : at_most(rows, kFp64Tile)) - in_line;
+  }
+
+  // Starts the copies of the next tile; zeros outside the operand.
+  __device__ void copy(float* tile) {
+    if (vectors_) {
+      copy<4>(tile);
+    } else {
+      copy<1>(tile);
+    }
+  }
+
+ private:
+  template <int kWords>
+  __device__ void copy(float* tile) {
+    constexpr int kTurns = kFp64Tile * kFp64K / kWords / kFp64Producers;
+    const float* from = from_;
+    float* to = tile + to_;
+    int left = along_ > 0 ? across_ : 0;
+#pragma unroll 8
+    for (int i = 0; i < kTurns; ++i) {
+      device::copy_async<4 * kWords>(to, from, left > 0);
+      from += next_;
+      to += next_to_;
+      left -= lines_;
+    }
+    if (along_k_) {
+      from_ += kFp64K;
+      along_ -= kFp64K;
+    } else {
+      from_ = from;
+      across_ -= kFp64K;
+    }
+  }
+
+  const float* from_;
+  std::int64_t next_;         // from a line to the thread's next one
+  int to_, next_to_, lines_;  // the same in shared memory, in words; lines per turn
+  int across_, along_;        // lines, and words of a line, from the thread's first group on
+  bool vectors_, along_k_;
+};
+
+// Producer warpgroup. `thread`: index in it.
+template <unsigned kCluster>
+__device__ void produce_fp64(const KernelArgs& args, const Fp64Args& params, int thread,
+                             Fp64Storage& smem, Fp64Barriers& barriers) {
+  Pipeline<kFp64Stages> pipeline, copied;
+  const auto scheduler = fp64_scheduler<kCluster>(args, params);
+  int in_flight = 0;
+  Work work;
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
+    const std::int64_t first_k = std::int64_t{work.first_chunk} * kFp64K;
+    const auto copy_of = [&](const float* data, std::int64_t stride, std::int64_t ld,
+                             const Fp64Operand& operand, unsigned tile, std::int64_t rows) {
+      const std::int64_t row = std::int64_t{tile} * kFp64Tile;
+      return Fp64Copy(data + work.tile.batch_index * stride +
+                          (operand.along_k ? row * ld + first_k : first_k * ld + row),
+                      ld, operand, rows - row, args.shape.k - first_k, thread);
+    };
+    Fp64Copy a = copy_of(args.a, args.stride_a, args.lda, params.a, work.tile.row, args.shape.m),
+             b = copy_of(args.b, args.stride_b, args.ldb, params.b, work.tile.col, args.shape.n);
+#pragma unroll 1
+    for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles) {
+      pipeline.producer_acquire(barriers.empty);
+      a.copy(smem.a[pipeline.stage]);
+      b.copy(smem.b[pipeline.stage]);
+      device::copy_async_commit();
+      pipeline.advance();
+      if (++in_flight <= kFp64InFlight) continue;
+      --in_flight;
+      device::copy_async_wait<kFp64InFlight>();
+      device::barrier_arrive(barriers.full[copied.stage]);
+      copied.advance();
+    }
+  }
+  device::copy_async_wait<0>();
+  for (; in_flight > 0; --in_flight) {
+    device::barrier_arrive(barriers.full[copied.stage]);
+    copied.advance();
+  }
+}
+
+// Sums of a consumer thread. A warp has 32 rows and 64 columns, in blocks of 16×8.
+constexpr int kFp64Rows = 2, kFp64Columns = 8;  // blocks of a warp
+using Fp64Sums = double[kFp64Rows][kFp64Columns][4];
+
+// Loads elements of the tile of an operand, from row lane / 4 and k lane % 4 of a warp's part on.
+struct Fp64Fragments {
+  int first, next_8, next_k;  // words: of the first element; to 8 rows below, to 4 k behind
+
+  __device__ Fp64Fragments(bool along_k, int row, int k)
+      : first(along_k ? row * kFp64PitchAlongK + k : k * kFp64PitchAcrossK + row),
+        next_8(along_k ? 8 * kFp64PitchAlongK : 8),
+        next_k(along_k ? 4 : 4 * kFp64PitchAcrossK) {}
+
+  __device__ double load(const float* tile, int row_8, int four) const {
+    return tile[first + row_8 * next_8 + four * next_k];
+  }
+};
+
+// acc += the products of a stage.
+__device__ inline void multiply_fp64_stage(const float* a, const float* b,
+                                           const Fp64Fragments& of_a, const Fp64Fragments& of_b,
+                                           Fp64Sums& acc) {
+#pragma unroll
+  for (int slice = 0; slice < kFp64K / 16; ++slice) {
+    double x[kFp64Rows][8];
+#pragma unroll
+    for (int row = 0; row < kFp64Rows; ++row) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) x[row][i] = of_a.load(a, 2 * row + i % 2, slice * 4 + i / 2);
+    }
+#pragma unroll
+    for (int col = 0; col < kFp64Columns; ++col) {
+      double y[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) y[i] = of_b.load(b, col, slice * 4 + i);
+#pragma unroll
+      for (int row = 0; row < kFp64Rows; ++row) device::mma_f64(acc[row][col], x[row], y);
+    }
+  }
+}
+
+// Stream-K's fixup. Partial sums of a block: (block of 16×8, thread, 4).
+__device__ inline float* fp64_partial(const Fp64Args& params, unsigned block, int thread, int row,
+                                      int col) {
+  return params.partials + std::size_t{block} * (kFp64PartialBytes / sizeof(float)) +
+         ((row * kFp64Columns + col) * kFp64Consumers + thread) * 4;
+}
+
+__device__ inline void store_fp64_partial(const Fp64Args& params, int thread, const Fp64Sums& acc) {
+#pragma unroll
+  for (int row = 0; row < kFp64Rows; ++row) {
+#pragma unroll
+    for (int col = 0; col < kFp64Columns; ++col) {
+      const double* v = acc[row][col];
+      device::store_vector(fp64_partial(params, blockIdx.x, thread, row, col),
+                           make_float4(static_cast<float>(v[0]), static_cast<float>(v[1]),
+                                       static_cast<float>(v[2]), static_cast<float>(v[3])));
+    }
+  }
+  device::named_barrier<1>(kFp64Consumers);  // all threads have stored before one raises the flag
+  if (thread == 0) device::raise_flag(params.flags + blockIdx.x);
+}
+
+// acc += the partial sums of the `count` previous clusters.
+template <unsigned kCluster>
+__device__ void add_fp64_partials(const Fp64Args& params, unsigned count, int thread,
+                                  Fp64Sums& acc) {
+  const auto index = static_cast<unsigned>(thread);
+  if (index < count) device::wait_for_flag(params.flags + blockIdx.x - (index + 1) * kCluster);
+  device::named_barrier<1>(kFp64Consumers);  // each flag has been waited for by one thread
+#pragma unroll 2
+  for (unsigned i = 1; i <= count; ++i) {
+#pragma unroll
+    for (int row = 0; row < kFp64Rows; ++row) {
+#pragma unroll
+      for (int col = 0; col < kFp64Columns; ++col) {
+        const auto v = device::load_vector<float4>(
+            fp64_partial(params, blockIdx.x - i * kCluster, thread, row, col));
+        double* sums = acc[row][col];
+        sums[0] += v.x, sums[1] += v.y, sums[2] += v.z, sums[3] += v.w;
+      }
+    }
+  }
+}
+
+// Stores a consumer thread's sums, from `row` and `col` of the tile on.
+__device__ inline void store_fp64(KernelArgs args, bool float2_c, const TileCoord& tile, int row,
+                                  int col, const Fp64Sums& acc) {
+  const std::int64_t first_row = std::int64_t{tile.row} * kFp64Tile + row,
+                     first_col = std::int64_t{tile.col} * kFp64Tile + col;
+  args.c += tile.batch_index * args.stride_c + first_row * args.ldc + first_col;
+  const int rows = at_most(args.shape.m - first_row, kFp64Tile),
+            cols = at_most(args.shape.n - first_col, kFp64Tile);
+#pragma unroll
+  for (int row_8 = 0; row_8 < 2 * kFp64Rows; ++row_8) {
+    if (8 * row_8 >= rows) continue;
+    float* c = args.c + 8 * row_8 * args.ldc;
+#pragma unroll
+    for (int col_8 = 0; col_8 < kFp64Columns; ++col_8, c += 8) {
+      const double* sums = &acc[row_8 / 2][col_8][row_8 % 2 * 2];
+      const auto first = static_cast<float>(sums[0]), second = static_cast<float>(sums[1]);
+      if (8 * col_8 >= cols) continue;
+      if (float2_c) {
+        store_float2(args, c, first, second);
+      } else {
+        store(args, c, first);
+        if (8 * col_8 + 1 < cols) store(args, c + 1, second);
+      }
+    }
+  }
+}
+
+// Consumer warpgroups: all tiles of the batch, over all of K. A kernel that is launched once per
+// part of K calls this in the first launch only. `thread`: index among the consumers.
+template <unsigned kCluster>
+__device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int thread,
+                             Fp64Storage& smem, Fp64Barriers& barriers) {
+  Pipeline<kFp64Stages> pipeline;
+  const auto scheduler = fp64_scheduler<kCluster>(args, params);
+  const int lane = thread % 32, warp = thread / 32;
+  const int row = warp / 2 * 16 * kFp64Rows + lane / 4, col = warp % 2 * 8 * kFp64Columns;
+  const Fp64Fragments of_a(params.a.along_k, row, lane % 4),
+      of_b(params.b.along_k, col + lane / 4, lane % 4);
+  Work work;
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
+    Fp64Sums acc{};
+#pragma unroll 1
+    for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles) {
+      pipeline.consumer_wait(barriers.full);
+      multiply_fp64_stage(smem.a[pipeline.stage], smem.b[pipeline.stage], of_a, of_b, acc);
+      __syncwarp();  // all lanes have read the stage before one releases it
+      if (lane == 0) device::barrier_arrive(barriers.empty[pipeline.stage]);
+      pipeline.advance();
+    }
+    if (work.stores_tile == 0) {
+      store_fp64_partial(params, thread, acc);
+      continue;
+    }
+    if (work.num_partials > 0) add_fp64_partials<kCluster>(params, work.num_partials, thread, acc);
+    store_fp64(args, params.float2_c, work.tile, row, col + lane % 4 * 2, acc);
+  }
+}
+
+// Plans.
+
+// How many of `most` clusters share `tiles` tiles.
+inline std::int64_t fp64_clusters(std::int64_t tiles, std::int64_t k_tiles, std::int64_t most) {
+  if (tiles >= most) return most;
+  // At most so many share a tile, because one of them adds all partial sums.
+  constexpr std::int64_t kMostOfTile = 32, kLeastKTiles = StreamKTiles::kLeastChunks;
+  // What adding partial sums costs, in time of so many k: per tile, and per part.
+  constexpr std::int64_t kTileK = 32, kPartK = 12;
+  std::int64_t best = tiles, least = k_tiles * kFp64K;
+  for (std::int64_t parts = 2; parts <= std::min(kMostOfTile, k_tiles / kLeastKTiles); ++parts) {
+    const std::int64_t clusters = std::min(tiles * parts, most);
+    const std::int64_t time =
+        ceil_div(tiles * k_tiles, clusters) * kFp64K + kTileK + (parts - 1) * kPartK;
+    if (time >= least) continue;
+    least = time;
+    best = clusters;
+  }
+  return best;
+}
+
+// Without stream-K. `cluster`: blocks per cluster, whose tiles are neighbours in a row.
+inline Fp64Args fp64_args(const Problem& problem, unsigned cluster) {
+  const auto operand = [&](Operand of) {
+    return Fp64Operand{is_along_k(problem, of), allows_vectors(problem, of)};
+  };
+  Fp64Args args{operand(Operand::kA), operand(Operand::kB), allows_float2_of_c(problem),
+                TileScheduler(problem.shape, kFp64Tile, kFp64Tile * static_cast<int>(cluster)),
+                ceil_div(problem.shape.k, kFp64K)};
+  args.stream_k.full_waves = std::numeric_limits<unsigned>::max();
+  return args;
+}
+
+// `clusters`: of the grid, of `cluster` blocks each.
+inline PlannedKernel planned_kernel(const Problem& problem, const Fp64Args& params,
+                                    unsigned cluster, std::int64_t clusters) {
+  const auto operand = [](const Fp64Operand& of, const char* across) {
+    return std::string(of.along_k ? "along k" : across) + (of.vectors ? " in vectors" : "");
+  };
+  const StreamKTiles& shared = params.stream_k;
+  const std::int64_t tiles = problem.batch * params.scheduler.count;
+  return {.name = "fp64 a " + operand(params.a, "along m") + ", b " + operand(params.b, "along n") +
+                  (params.float2_c ? " to float2" : " to words") + (cluster > 1 ? " in pairs" : ""),
+          .parameters = {
+              parameter::rows(kFp64Tile), parameter::columns(kFp64Tile), parameter::depth(kFp64K),
+              scheduling(params.scheduler), columns_of_groups(params.scheduler),
+              parameter::count("shared tiles", shared.count),
+              parameter::tiles("k tiles among clusters", shared.count * params.k_tiles, clusters),
+              parameter::count("tiles of a block", ceil_div(tiles, clusters))}};
+}
+
+// Rounding chain: the sum of products, those of other blocks, alpha and beta.
+constexpr std::int64_t kFp64RoundingChain = 4;
+
+}  // namespace tilegate
