@@ -105,7 +105,10 @@ void add_digits(PathCases& cases) {
             {"128x128pairs", "128x128pairsstreamk"});
   cases.add({.shape = {67, 2, 224}, .batch = kMoreThanBlocks}, 6, {"128x64"});
   cases.add({.shape = {67, 2, 128}, .batch = kMoreThanBlocks}, 6, {"128x64warps"});
-  cases.add({.shape = {67, 2, 288}}, kFp64);  // in parts
+  cases.add({.shape = {67, 2, 288}}, kFp64,  // in parts
+            {"128x128", "128x128streamk", "128x128pairs", "128x128pairsstreamk", "128x64",
+             "128x64splitk"});
+  cases.add({.shape = {67, 2, 288}}, kFp32, {"128x64warps"});
   cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp64, {"128x64", "128x128pairs"});
   // The other kernels that split, and a tile in three pieces.
   cases.add({.shape = {3, 5, 1060}}, 6, {"128x64", "128x64splitk"});

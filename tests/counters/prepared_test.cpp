@@ -49,7 +49,7 @@ TEST(WatchedPrepared, HasNoHazardInOtherDecisions) {
   };
   expect_no_hazard(problem, 8, wide(2.0F), "128x64");
   expect_no_hazard(problem, 10, wide(40.0F), "128x64");
-  expect_no_hazard(problem, 32, wide(std::numeric_limits<float>::infinity()), "128x64");
+  expect_no_hazard(problem, 64, wide(std::numeric_limits<float>::infinity()), "128x64");
 }
 
 }  // namespace
