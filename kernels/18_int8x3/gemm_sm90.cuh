@@ -403,10 +403,11 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       device::cluster_sync();
     }
   };
-  // Where ten products are allowed, `refine` has decided. If it decided for FP32 and may set
-  // outliers apart, it has done so, and this kernel decides again, without them.
+  // Where ten products are allowed, `refine` has decided. If it decided for FP64, and has set
+  // outliers apart, this kernel decides again, without them.
   Path path = params.allows_ten ? *params.refined : Path::kFp64;
-  const bool decides_without_outliers = params.allows_outliers && path == Path::kFp64;
+  const bool decides_without_outliers =
+      params.allows_outliers && path == Path::kFp64 && *params.are_apart != 0;
   const bool decides_first = !params.allows_ten;  // and `path` has no meaning yet
   if (decides_without_outliers || decides_first) {
     path = decide_path<kNumThreads>(params, decides_without_outliers, smem.sums, sync);

@@ -224,13 +224,16 @@ struct GemmParams {
   const std::byte *tails_a = nullptr, *tails_b = nullptr;
   const float *steps_a = nullptr, *steps_b = nullptr;
   GroupWidths widths;
-  GroupWidths widths_without_outliers{};  // where the decision was FP32 with them
+  GroupWidths widths_without_outliers{};  // where the decision was FP64 with them
   float rows_a = 1, rows_b = 1;           // rows of A, of B
   Path* decision = nullptr;               // output
   // Output: 1 where the digits leave out the outliers, which `add_outliers` adds.
   std::int32_t* without_outliers = nullptr;
   // The decision of `refine`, which the GEMM must share: sums in another kernel could differ.
   Path* refined = nullptr;
+  std::int32_t* are_apart = nullptr;  // where `refined` is FP64: 1 if it has set outliers apart
+  float4* samples = nullptr;          // of op(A) and op(B), see may_set_apart
+  unsigned* sample_flags = nullptr;
   Path least = Path::kSix;
   bool allows_ten = false;       // the kernel `refine` runs before
   bool allows_outliers = false;  // it may set them apart, and `add_outliers` runs after

@@ -153,7 +153,7 @@ struct Workspace {
     bytes = tails_b + aligned(b.bytes() / kPlanes);
   }
 
-  // Adds room for outliers, and for the widths without them.
+  // Adds room for outliers, for the widths without them, and for the flags of two samplers.
   void add_outliers() {
     const auto rows_a = static_cast<std::size_t>(a.matrices * a.rows()),
                rows_b = static_cast<std::size_t>(b.matrices * b.rows());
@@ -162,6 +162,9 @@ struct Workspace {
     widths_without_outliers = outliers_b + rows_b * kMaxOutliers * sizeof(Outlier);
     bytes = widths_without_outliers +
             (rows_a + rows_b) / RowsAlongK::kRows * kNumWidths * sizeof(float);
+    num_flags += kSamplers;
+    flags = bytes;
+    bytes += sizeof(unsigned) * static_cast<std::size_t>(num_flags);
   }
 
   // The same memory for a panel of no more rows, columns and matrices, and of the same K. Both
@@ -254,6 +257,9 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   params.decision = reinterpret_cast<Path*>(base);
   params.without_outliers = reinterpret_cast<std::int32_t*>(base + sizeof(Path));
   params.refined = reinterpret_cast<Path*>(base + 2 * sizeof(Path));
+  params.are_apart = reinterpret_cast<std::int32_t*>(base + 3 * sizeof(Path));
+  params.samples = reinterpret_cast<float4*>(base + 4 * sizeof(Path));
+  if (params.allows_outliers) params.sample_flags = params.flags + where.num_flags - kSamplers;
   params.fp64.partials = reinterpret_cast<float*>(base + where.fp64_partials);
   params.fp64.flags = params.flags;
   return params;
@@ -339,12 +345,12 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
                         .groups = {static_cast<unsigned>(launches.refine_a.num_groups()),
                                    static_cast<unsigned>(launches.refine_b.num_groups())},
                         .slices = {slices(launches.refine_a), slices(launches.refine_b)}};
-  return device::launch({.kernel = "refine",
-                         .blocks = launches.refine_blocks,
-                         .threads_x = kRefineThreads,
-                         .shared_bytes = sizeof(RefineStorage),
-                         .overlaps_previous = true},
-                        stream, refine, jobs, with_addresses(launches, args.workspace));
+  return device::launch_in_order({.kernel = "refine",
+                                  .blocks = launches.refine_blocks,
+                                  .threads_x = kRefineThreads,
+                                  .shared_bytes = sizeof(RefineStorage),
+                                  .overlaps_previous = true},
+                                 stream, refine, jobs, with_addresses(launches, args.workspace));
 }
 
 // Enqueues `add_outliers`, where outliers may be set apart.

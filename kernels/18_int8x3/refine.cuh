@@ -2,8 +2,9 @@
 // kernel and the GEMM, and the kernel `add_outliers` after it.
 //
 // `refine` decides for the GEMM, and stores the decision. If that is ten products, it writes the
-// fourth digit of each element, the tail. If it is FP32, and outliers may be set apart, it splits
-// the operands again without them, and the GEMM decides for the rest. Otherwise it ends.
+// fourth digit of each element, the tail. If it is FP64, and outliers may be set apart, it splits
+// the operands again without them, and the GEMM decides for the rest. Otherwise it ends. It also
+// ends if a sample shows that the rest would need FP64, too.
 #pragma once
 
 #include <cmath>
@@ -14,6 +15,7 @@
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
+#include <tilegate/device/flag.cuh>
 #include <tilegate/stage.hpp>
 
 #include "digits.cuh"
@@ -73,9 +75,9 @@ __device__ void refine_slice(const Job& job, Pointers pointers, unsigned group, 
 // The GEMM multiplies the digits of A' and B'. The kernel `add_outliers` adds the other two to C in
 // FP32: at most kMaxOutliers products per element for each.
 //
-// `refine` calls set_outliers_apart where the decision on the whole operands is FP32. It finds the
+// `refine` calls set_outliers_apart where the decision on the whole operands is FP64. It finds the
 // outliers of each row, splits the row again without them, and stores statistics for a second
-// decision. If that one is FP32, too, outliers and digits are not used.
+// decision. If that one is FP64, too, outliers and digits are not used.
 
 // Which elements of a row are outliers. Elements are grouped in octaves by their exponent. Octaves
 // are taken out from the largest down. The next one goes if it is kFar octaves above the typical
@@ -107,9 +109,10 @@ struct ApartStorage {
 __device__ inline float largest_of(float step) { return step * (kFull / 65536.0F); }
 
 // One warp: the exponent above which elements of a row are outliers. `octave`: that of the row's
-// largest.
+// largest; `most_few`, `most`: kFewOutliers and kMaxOutliers, or fewer in a sample.
 template <typename Rows>
-__device__ int find_bound(int row, int octave, std::int64_t k, const ApartStorage<Rows>& smem) {
+__device__ int find_bound(int row, int octave, std::int64_t k, int most_few, int most,
+                          const ApartStorage<Rows>& smem) {
   static_assert(kOctaves == 16, "half a warp has an octave per lane");
   constexpr int kThreadsOfRow = Rows::kThreads / Rows::kRows;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -127,8 +130,8 @@ __device__ int find_bound(int row, int octave, std::int64_t k, const ApartStorag
   int above = 0;
   for (int i = 0; i < kOctaves; ++i) {
     above += __shfl_sync(~0U, count, i);
-    const bool few = above <= kFewOutliers && octave >= typical + kFar,
-               very_far = above <= kMaxOutliers && octave >= typical + kVeryFar;
+    const bool few = above <= most_few && octave >= typical + kFar,
+               very_far = above <= most && octave >= typical + kVeryFar;
     if (!few && !very_far) break;
     --octave;
   }
@@ -150,6 +153,146 @@ __device__ void store_stats(RowStats& stats, int row, ApartStorage<Rows>& smem) 
   __syncthreads();  // all warps have stored their statistics
 }
 
+// Adds a segment to the statistics of its row, and counts its elements per octave, from
+// `first_octave` down.
+template <typename Rows>
+__device__ void count_segment(const float (&v)[kSegment], int first_octave, RowStats& stats,
+                              ApartStorage<Rows>& smem) {
+#pragma unroll
+  for (int i = 0; i < kSegment; ++i) {
+    stats.add(v[i]);
+    if (i % kRootsK == 0) stats.add_root(v[i]);
+    const auto octave = static_cast<unsigned>(first_octave - exponent_of(v[i]));
+    if (octave < kOctaves && v[i] != 0.0F) ++smem.counts[octave][threadIdx.x];
+  }
+}
+
+// Clears the thread's counts.
+template <typename Rows>
+__device__ void clear_counts(ApartStorage<Rows>& smem) {
+#pragma unroll 1
+  for (int octave = 0; octave < kOctaves; ++octave) smem.counts[octave][threadIdx.x] = 0;
+}
+
+// Stores the bounds of the first `rows` rows. `steps`: those of all; `stats`: of the thread's row,
+// over `k` elements of `all_k`.
+template <typename Rows>
+__device__ void find_bounds(const float* steps, RowStats& stats, int row, int rows, std::int64_t k,
+                            std::int64_t all_k, ApartStorage<Rows>& smem) {
+  store_stats(stats, row, smem);
+  // A sample may have twice as many outliers as its share, and one more.
+  const auto of_share = [&](int most) {
+    return k < all_k ? 1 + static_cast<int>(2 * most * k / all_k) : most;
+  };
+  for (int i = static_cast<int>(threadIdx.x) / 32; i < rows; i += Rows::kWarps) {
+    const int bound = find_bound(i, exponent_of(largest_of(steps[i])), k, of_share(kFewOutliers),
+                                 of_share(kMaxOutliers), smem);
+    if (threadIdx.x % 32 == 0) smem.bound[i] = bound;
+  }
+  __syncthreads();  // all bounds are stored, and all steps have been read
+}
+
+// What a thread has seen of a row without its outliers, which are zeros here.
+struct Rest {
+  float factor;  // of elements that are squared
+  RowStats stats{};
+  float squares = 0.0F;
+  int filled = 0;
+
+  __device__ void add(const float (&v)[kSegment]) {
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) {
+      stats.add(v[i]);
+      if (i % kRootsK == 0) stats.add_root(v[i]);
+      squares += v[i] * factor * (v[i] * factor);
+      filled += v[i] != 0.0F ? 1 : 0;
+    }
+  }
+};
+
+// Stores it per warp.
+template <typename Rows>
+__device__ void store_rest(Rest& rest, int row, ApartStorage<Rows>& smem) {
+#pragma unroll
+  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) {
+    rest.squares += __shfl_xor_sync(~0U, rest.squares, lanes);
+    rest.filled += __shfl_xor_sync(~0U, rest.filled, lanes);
+  }
+  if (threadIdx.x % 32 < Rows::kRows) {
+    smem.squares[threadIdx.x / 32][row] = rest.squares;
+    smem.filled[threadIdx.x / 32][row] = rest.filled;
+  }
+  if (threadIdx.x < Rows::kRows) smem.factor[row] = rest.factor;
+  store_stats(rest.stats, row, smem);
+}
+
+// The width of a row without its outliers, and its share of zeros. `stats`: of all its warps;
+// `k`: elements.
+template <typename Rows>
+__device__ Width width_of_rest(int row, const RowStats& stats, const Scale& scale, float k,
+                               ApartStorage<Rows>& smem) {
+  float sum = 0.0F;
+  int count = 0;
+#pragma unroll 1
+  for (int w = 0; w < Rows::kWarps; ++w) {
+    sum += smem.squares[w][row];
+    count += smem.filled[w][row];
+  }
+  const float share = static_cast<float>(count) / k;
+  // Nothing is rounded in a row of zeros.
+  smem.zeros[row] = count == 0 ? 0.0F : 1.0F - share;
+  return width_without_outliers(stats, scale, k, share, sum / k, smem.factor[row]);
+}
+
+// A sample of an operand: a segment per thread, of kSampleRows rows in the middle, spread over K.
+// Stores its widths without outliers.
+constexpr int kSampleRows = 8;
+template <typename Rows>
+__device__ void sample_widths(const Job& job, Pointers pointers, float4& to,
+                              ApartStorage<Rows>& smem) {
+  const auto group = static_cast<unsigned>((job.rows + Rows::kRows - 1) / Rows::kRows / 2);
+  const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Rows>(job, group);
+  pointers.from += batch_index * pointers.stride;
+  const float* steps = pointers.steps + batch_index * job.planes.rows() + first_row;
+  const float largest = largest_of(steps[row]);
+  constexpr int kSegments = Rows::kBlockK / kSegment;  // of a row
+  const std::int64_t all = (job.k + kSegment - 1) / kSegment, segment = first_k / kSegment;
+  const std::int64_t sampled = job.k < Rows::kBlockK ? job.k : Rows::kBlockK;
+
+  float v[kSegment];
+  load_segment(job, pointers, first_row + row,
+               (all > kSegments ? segment * all / kSegments : segment) * kSegment, v);
+  clear_counts(smem);
+  RowStats stats;
+  count_segment(v, exponent_of(largest), stats, smem);
+  find_bounds(steps, stats, row, kSampleRows, sampled, job.k, smem);
+
+  Rest rest{.factor = largest > 0.0F ? 1.0F / largest : 1.0F};
+  if (row < kSampleRows) leave_out(v, smem.bound[row]);
+  rest.add(v);
+  store_rest(rest, row, smem);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int i = static_cast<int>(threadIdx.x) / 32; i < kSampleRows; i += Rows::kWarps) {
+    RowStats of_row;
+    if (lane < Rows::kWarps) of_row = smem.rows.stats[lane][i];
+    reduce_lanes(of_row, 1, 32);
+    const Width width =
+        width_of_rest(i, of_row, scale_of(of_row), static_cast<float>(sampled), smem);
+    if (lane == 0) smem.rows.width[i] = width;
+  }
+  __syncthreads();  // all widths are stored
+  if (threadIdx.x > 0) return;
+  float4 widths{};
+#pragma unroll
+  for (int i = 0; i < kSampleRows; ++i) {
+    const Width& width = smem.rows.width[i];
+    add_widths<true>(widths, make_float4(width.width, width.spread, width.spread, smem.zeros[i]));
+  }
+  const std::int64_t left = job.rows - first_row;
+  const auto rows = static_cast<float>(left < kSampleRows ? left : kSampleRows);
+  to = make_float4(widths.x / rows, widths.y / rows, widths.z, widths.w);
+}
+
 // One block: finds the outliers of a group of rows and stores them. Then it splits the rest again:
 // digits, tails and steps, and the widths in pointers.widths_without_outliers. Three passes over
 // the rows: count per octave; store outliers, statistics of the rest; digits.
@@ -158,7 +301,7 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
                                    ApartStorage<Rows>& smem) {
   pointers.widths = pointers.widths_without_outliers;
   const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Rows>(job, group);
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   pointers.from += batch_index * pointers.stride;
   float v[kSegment];
@@ -167,25 +310,13 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   const float* steps = pointers.steps + batch_index * job.planes.rows() + first_row;
   const float largest = largest_of(steps[row]);
   const int first_octave = exponent_of(largest);
-#pragma unroll 1
-  for (int octave = 0; octave < kOctaves; ++octave) smem.counts[octave][thread] = 0;
+  clear_counts(smem);
   RowStats stats;
   for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
-#pragma unroll
-    for (int i = 0; i < kSegment; ++i) {
-      stats.add(v[i]);
-      if (i % kRootsK == 0) stats.add_root(v[i]);
-      const auto octave = static_cast<unsigned>(first_octave - exponent_of(v[i]));
-      if (octave < kOctaves && v[i] != 0.0F) ++smem.counts[octave][thread];
-    }
+    count_segment(v, first_octave, stats, smem);
   }
-  store_stats(stats, row, smem);
-  for (int i = warp; i < Rows::kRows; i += Rows::kWarps) {
-    const int bound = find_bound(i, exponent_of(largest_of(steps[i])), job.k, smem);
-    if (lane == 0) smem.bound[i] = bound;
-  }
-  __syncthreads();  // all bounds are stored, and all steps have been read
+  find_bounds(steps, stats, row, Rows::kRows, job.k, job.k, smem);
 
   const int bound = smem.bound[row];
   int outliers = 0;
@@ -206,10 +337,7 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
     for (int i = entry + outliers; i < kMaxOutliers; ++i) to[i * rows] = {-1, 0.0F};
   }
   to += entry * rows;
-  stats = {};
-  const float factor = largest > 0.0F ? 1.0F / largest : 1.0F;
-  float squares = 0.0F;
-  int filled = 0;
+  Rest rest{.factor = largest > 0.0F ? 1.0F / largest : 1.0F};
   for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
 #pragma unroll
@@ -219,38 +347,14 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
         to += rows;
         v[i] = 0.0F;
       }
-      stats.add(v[i]);
-      if (i % kRootsK == 0) stats.add_root(v[i]);
-      squares += v[i] * factor * (v[i] * factor);
-      filled += v[i] != 0.0F ? 1 : 0;
     }
+    rest.add(v);
   }
-#pragma unroll
-  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) {
-    squares += __shfl_xor_sync(~0U, squares, lanes);
-    filled += __shfl_xor_sync(~0U, filled, lanes);
-  }
-  if (lane < Rows::kRows) {
-    smem.squares[warp][row] = squares;
-    smem.filled[warp][row] = filled;
-  }
-  if (thread < Rows::kRows) smem.factor[row] = factor;
-  store_stats(stats, row, smem);
+  store_rest(rest, row, smem);
   finalize_rows<Rows>(job, pointers, first_row, batch_index, group, smem.rows,
-                      [&](int of_row, const RowStats& rest, const Scale& scale) {
-                        float sum = 0.0F;
-                        int count = 0;
-#pragma unroll 1
-                        for (int w = 0; w < Rows::kWarps; ++w) {
-                          sum += smem.squares[w][of_row];
-                          count += smem.filled[w][of_row];
-                        }
-                        const auto k = static_cast<float>(job.k);
-                        const float share = static_cast<float>(count) / k;
-                        // Nothing is rounded in a row of zeros.
-                        smem.zeros[of_row] = count == 0 ? 0.0F : 1.0F - share;
-                        return width_without_outliers(rest, scale, k, share, sum / k,
-                                                      smem.factor[of_row]);
+                      [&](int of_row, const RowStats& of_rest, const Scale& scale) {
+                        return width_of_rest(of_row, of_rest, scale, static_cast<float>(job.k),
+                                             smem);
                       });
   if (thread == 0) {
     float zeros = 0.0F;
@@ -289,6 +393,41 @@ struct RefineJobs {
   Divisor slices[2];  // of K, per group
 };
 
+// Whether digits may be accurate enough without outliers, as far as a sample of both operands
+// tells. If so, all rows decide. If not, the product is in FP64, and the operands are not read
+// three more times. Block 0 samples op(A); block 1 samples op(B), and decides for those after it.
+constexpr unsigned kSamplers = 2;
+__device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& params,
+                                     RefineStorage& smem) {
+  // Of the allowed squared error: a sample misses the largest elements, so that it predicts less
+  // than all rows do. With exponents ±40 it predicts 0.7 of what is allowed, or more; with
+  // (U − ½)·e^2N, whose rest takes ten products, 0.07 at most (simulated).
+  constexpr float kShare = 0.5F;
+  const unsigned block = blockIdx.x;
+  if (block < kSamplers) {
+    __syncthreads();  // all threads have read the sums
+    float4& to = params.samples[block];
+    if (jobs.job[block].along_k) {
+      sample_widths(jobs.job[block], jobs.pointers[block], to, smem.along_k);
+    } else {
+      sample_widths(jobs.job[block], jobs.pointers[block], to, smem.across_k);
+    }
+  }
+  if (threadIdx.x == 0) {
+    if (block > 0) device::wait_for_flag(params.sample_flags + (block == 1 ? 0 : 1));
+    if (block == 1) {
+      const auto of = [&](const float4& v) { return Widths{v.x, v.y, v.z, v.w}; };
+      const Path path =
+          decide(of(params.samples[0]), of(params.samples[1]), kShare * params.allowed,
+                 kShare * params.allowed_of_ten, params.least, params.allows_ten, true);
+      *params.are_apart = path == Path::kFp64 ? 0 : 1;
+    }
+    if (block < kSamplers) device::raise_flag(params.sample_flags + block);
+  }
+  __syncthreads();  // the flag has been waited for
+  return block > 0 && *params.are_apart != 0;
+}
+
 inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
     refine(RefineJobs jobs, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -298,7 +437,9 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
   const Path path = decide_path<kRefineThreads>(params, false, smem.sums, [] { __syncthreads(); });
   if (blockIdx.x == 0 && threadIdx.x == 0) *params.refined = path;
   if (path == Path::kFp64 && params.allows_outliers) {
-    for (unsigned index = blockIdx.x; index < jobs.groups[0] + jobs.groups[1]; index += gridDim.x) {
+    if (!may_set_apart(jobs, params, smem)) return;
+    for (unsigned index = blockIdx.x - 1; index < jobs.groups[0] + jobs.groups[1];
+         index += gridDim.x - 1) {
       __syncthreads();  // all threads are done with the sums, or with the previous group
       const bool second = index >= jobs.groups[0];
       const Job& job = jobs.job[second];

@@ -296,7 +296,29 @@ TEST_F(Int8Outliers, TakesFp32WhereThereAreTooMany) {
   }
 }
 
-// As in FP32: nothing is set apart.
+// A sample of some rows shows it, so that no row is split again.
+TEST_F(Int8Outliers, AreNotLookedForWhereTheRestIsTooWide) {
+  for (const Op op : {Op::kN, Op::kT}) {
+    for (const bool is_wide : {true, false}) {
+      WithOutliers operation(Problem::dense({9, 8, 400}, op, op));
+      std::mt19937 random(1);
+      for (const Operand operand : {Operand::kA, Operand::kB}) {
+        for (std::int64_t row = 0; row < (operand == Operand::kA ? 9 : 8); ++row) {
+          for (std::int64_t k = 0; k < 400; ++k) {
+            const float size = is_wide ? std::ldexp(1.0F, static_cast<int>(random() % 80) - 40)
+                                       : (k == 7 ? 1e7F : 1.0F);
+            operation.set(operand, 0, row, k, size * (k % 2 == 0 ? 1.5F : -1.25F), false);
+          }
+        }
+      }
+      const Result result = run(outliers(), operation.whole, "128x64");
+      EXPECT_EQ(result.decision == kNoDigits, is_wide);
+      EXPECT_EQ(result.workspace[3], is_wide ? 0 : 1) << "outliers are apart";
+    }
+  }
+}
+
+// As in FP64: nothing is set apart.
 TEST_F(Int8Outliers, LeavesOperandsThatAreNotFinite) {
   for (const float value : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
     WithOutliers operation = with_outliers(Problem::dense({9, 5, 160}));
