@@ -33,8 +33,7 @@ class Planner {
         device_(device),
         tiles_(interleaved::count_tiles<Config>(problem)),
         k_tiles_(ceil_div(problem.shape.k, Config::kBlockK)),
-        launches_(interleaved::with_layout(problem, kernel_for<Config>)),
-        launches_if_(Conditional<Config>::kernel(problem)) {}
+        launches_(interleaved::with_layout(problem, kernel_for<Config>)) {}
 
   void add_to(std::vector<Candidate>& list) const {
     if (launches_.kernel == nullptr || tiles_ == 0) return;
@@ -104,53 +103,29 @@ class Planner {
     choice.enqueue = [split, launches = launches_,
                       sum = add_of(vectors, are_few_partials(k_splits)),
                       overlaps = overlaps(k_splits)](const KernelArgs& args, Stream stream) {
-      return enqueue(launches, sum, split, overlaps, args, stream);
+      const Status status =
+          device::launch({.kernel = "stream_k",
+                          .blocks = split.head + std::int64_t{split.tail} * split.k_splits,
+                          .threads_x = Config::kNumThreads,
+                          .shared_bytes = launches.shared_bytes,
+                          .overlaps_previous = overlaps},
+                         stream, launches.kernel, args, split);
+      if (!status.ok() || split.k_splits == 1) return status;
+      return device::launch({.kernel = "stream_k add",
+                             .blocks = split.tail * kAddBlocks<Config>,
+                             .threads_x = kAddThreads},
+                            stream, sum, args, split);
     };
-    if (launches_if_.kernel != nullptr &&
-        launches_if_.shared_bytes <= shared_bytes_per_block(device_)) {
-      choice.idle_seconds = idle_seconds(head + tail * k_splits) +
-                            (k_splits == 1 ? 0.0 : idle_seconds(tail * kAddBlocks<Config>));
-      choice.limits_sums = true;
-      choice.enqueue_if = [split, k_tiles = k_tiles_, launches = launches_if_,
-                           sum = Conditional<Config>::add(vectors),
-                           overlaps = device_.compute_capability >= 90](
-                              const KernelArgs& args, const Condition& condition,
-                              std::int64_t longest_sum, Stream stream) {
-        const std::int64_t of_slice = k_tiles * Config::kBlockK / Config::kSlices;
-        const std::int64_t sums = ceil_div(of_slice, longest_sum);
-        const LimitedSplit limited{split, static_cast<int>(ceil_div(k_tiles, sums))};
-        return enqueue(launches, sum, limited, overlaps, args, stream, condition);
-      };
-    }
     choice.kernels = [problem = problem_, tiles = tiles_, head, k_splits] {
       return planned_kernels(problem, tiles, head, k_splits);
     };
     return {std::move(choice), seconds(head, k_splits), parts(head, k_splits)};
   }
 
-  static AddKernel<> add_of(bool vectors, bool few) {
+  static auto add_of(bool vectors, bool few) {
     constexpr int kFew = kFewPartialsInFlight, kMany = kPartialsInFlight;
     if (few) return vectors ? add<Config, true, kFew> : add<Config, false, kFew>;
     return vectors ? add<Config, true, kMany> : add<Config, false, kMany>;
-  }
-
-  template <typename Split, typename... When>
-  static Status enqueue(const interleaved::KernelOf<KernelArgs, Split, When...>& launches,
-                        AddKernel<When...> sum, const Split& split, bool overlaps,
-                        const KernelArgs& args, Stream stream, const When&... when) {
-    const Status status =
-        device::launch({.kernel = "stream_k",
-                        .blocks = split.head + std::int64_t{split.tail} * split.k_splits,
-                        .threads_x = Config::kNumThreads,
-                        .shared_bytes = launches.shared_bytes,
-                        .overlaps_previous = overlaps},
-                       stream, launches.kernel, args, split, when...);
-    if (!status.ok() || split.k_splits == 1) return status;
-    return device::launch({.kernel = "stream_k add",
-                           .blocks = split.tail * kAddBlocks<Config>,
-                           .threads_x = kAddThreads,
-                           .overlaps_previous = overlaps},
-                          stream, sum, args, static_cast<const TailSplit&>(split), when...);
   }
 
   static std::vector<PlannedKernel> planned_kernels(const Problem& problem, std::int64_t tiles,
@@ -181,7 +156,6 @@ class Planner {
   const Device& device_;
   std::int64_t tiles_, k_tiles_;
   interleaved::KernelOf<KernelArgs, TailSplit> launches_;
-  interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> launches_if_;
 };
 
 template <typename... Tiles>
@@ -197,7 +171,6 @@ template <typename... Tiles>
 Status setup() {
   Status status;
   ((status = interleaved::allow_shared_memory(kernel_for<InterleavedTiles<Tiles>>)).ok() && ...);
-  if (status.ok()) ((status = Conditional<InterleavedTiles<Tiles>>::setup()).ok() && ...);
   return status;
 }
 

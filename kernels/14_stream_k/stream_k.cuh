@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include <tilegate/common/condition.cuh>
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/interleaved/mainloop.cuh>
 #include <tilegate/common/interleaved/plan.cuh>
@@ -37,11 +36,6 @@ struct TailSplit {
     return tiles;
   }
   // idea:end
-};
-
-// For kernels with a condition.
-struct LimitedSplit : TailSplit {
-  int longest;  // k tiles of a sum, at most
 };
 
 template <typename Config>
@@ -79,58 +73,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   interleaved::store_tile<Config, Layout>(target<Config>(args, smem.tile, split, blockIdx.x), acc);
 }
 
-template <typename Config, typename Layout>
-struct LimitedStorage {
-  interleaved::SharedStorage<Config, Layout> loop;  // first: where the loop expects it
-  // By words: vectors would put four accumulators into consecutive registers, and with them
-  // operands of FFMA into the same register bank.
-  float totals[Config::kThreadM][Config::kThreadN][Config::kNumThreads];
-};
-
-// The same where a condition holds. Accumulators sum `longest` k tiles, at most, and are then added
-// to totals in shared memory, so that the error is that of the shorter sums.
-template <typename Config, typename Layout, typename Order>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm_in_sums(KernelArgs args, LimitedSplit split, Condition when) {
-  if (!holds(when)) return;
-  device::launch_dependents();
-  auto& smem = device::shared_storage<LimitedStorage<Config, Layout>>();
-  constexpr int kM = Config::kThreadM, kN = Config::kThreadN;
-  float acc[kM][kN]{};
-  interleaved::KTiles<Config> rest = split.template k_tiles<Config>(blockIdx.x, args.shape.k);
-  bool has_totals = false;
-#pragma unroll 1
-  while (true) {
-    const TileCoord tile = split.scheduler.tile(split.tile_index(blockIdx.x));
-    if (threadIdx.x == 0) smem.loop.tile = tile;
-    interleaved::KTiles<Config> tiles = rest;
-    if (rest.end - rest.begin > split.longest) tiles.end = rest.begin + split.longest;
-    interleaved::Loop<Config, Layout>(args, tile, tiles).multiply(acc);
-    if (has_totals) {
-#pragma unroll
-      for (int i = 0; i < kM * kN; ++i)
-        acc[i / kN][i % kN] += smem.totals[i / kN][i % kN][threadIdx.x];
-    }
-    rest.begin = tiles.end;
-    if (rest.begin >= rest.end) break;
-#pragma unroll
-    for (int i = 0; i < kM * kN; ++i) {
-      smem.totals[i / kN][i % kN][threadIdx.x] = acc[i / kN][i % kN];
-      acc[i / kN][i % kN] = 0.0F;
-    }
-    has_totals = true;
-    __syncthreads();  // all threads have read the last k tile before the next one overwrites it
-  }
-  __syncthreads();  // smem.loop.tile is stored before any thread reads it
-  interleaved::store_tile<Config, Layout>(target<Config>(args, smem.loop.tile, split, blockIdx.x),
-                                          acc);
-}
-
 // C ← alpha·(sum of the partial sums) + beta·C in the tail; four columns per thread.
-template <typename Config, bool kVector, int kInFlight, typename... When>
+template <typename Config, bool kVector, int kInFlight>
 __global__ void __launch_bounds__(kAddThreads, kReduceBlocksPerSm<kInFlight>)
-    add(KernelArgs args, TailSplit split, When... when) {
-  if (!holds(when...)) return;
+    add(KernelArgs args, TailSplit split) {
   const unsigned tile = blockIdx.x / kAddBlocks<Config>;
   const unsigned word = (blockIdx.x % kAddBlocks<Config> * kAddThreads + threadIdx.x) * 4;
   const unsigned row = word / Config::kBlockN, col = word % Config::kBlockN;
@@ -152,18 +98,6 @@ constexpr auto kernel_for =
             sizeof(interleaved::SharedStorage<Config, Layout>)};
   }
   return {};
-};
-
-// The kernels that do nothing unless a condition holds, in conditional.cu: beside those without one
-// nvcc would inline other functions into both, and 3 of 24 kernels would have other machine code.
-template <typename... When>
-using AddKernel = void (*)(KernelArgs, TailSplit, When...);
-template <typename Config>
-struct Conditional {
-  // The kernel of the tile for the problem; nullptr: there is none.
-  static interleaved::KernelOf<KernelArgs, LimitedSplit, Condition> kernel(const Problem& problem);
-  static AddKernel<Condition> add(bool vectors);
-  static Status setup();
 };
 
 }  // namespace tilegate::stream_k

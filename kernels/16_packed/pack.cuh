@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/condition.cuh>
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
@@ -51,9 +50,7 @@ struct SharedStorage {
 };
 
 // One tile of the operand per block; the last tile of a row also writes the padding.
-template <typename... When>
-__global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs, When... when) {
-  if (!holds(when...)) return;
+inline __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs) {
   auto& smem = device::shared_storage<SharedStorage>();
   const bool second = blockIdx.x >= jobs.blocks_of_first;
   const Job& job = jobs.job[second];
@@ -106,14 +103,12 @@ __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs, When... when) {
   // idea:end
 }
 
-template <typename... When>
-Status enqueue_pack(const Jobs& jobs, bool overlaps, Stream stream, const When&... when) {
+inline Status enqueue_pack(const Jobs& jobs, Stream stream) {
   return device::launch({.kernel = "pack",
                          .blocks = jobs.job[0].blocks() + jobs.job[1].blocks(),
                          .threads_x = kNumThreads,
-                         .shared_bytes = sizeof(SharedStorage),
-                         .overlaps_previous = overlaps},
-                        stream, pack<When...>, jobs, when...);
+                         .shared_bytes = sizeof(SharedStorage)},
+                        stream, pack, jobs);
 }
 
 }  // namespace tilegate::packed

@@ -3,9 +3,8 @@
 
 namespace tilegate::packed {
 
-constexpr AsyncKernel kKernels[] = {
-    conditional_kernel<Tiles128x128>(), conditional_kernel<Tiles128x64>(),
-    conditional_kernel<Tiles64x64s2>(), conditional_kernel<Tiles64x64s4>()};
+constexpr AsyncKernel kKernels[] = {kernel<Tiles128x128>(), kernel<Tiles128x64>(),
+                                    kernel<Tiles64x64s2>(), kernel<Tiles64x64s4>()};
 
 extern const Stage stage;
 const Stage stage = make_stage<kKernels>(

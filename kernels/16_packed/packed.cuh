@@ -58,10 +58,9 @@ struct Tiles64x64s4 : Tiles64x64s2 {
 };
 
 // `Order` becomes part of the symbol.
-template <typename Config, typename Order, typename... When>
+template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, SplitK split_k, When... when) {
-  if (!holds(when...)) return;
+    sgemm(KernelArgs args, SplitK split_k) {
   compute_block<Config>(args, split_k);
 }
 
@@ -69,12 +68,6 @@ template <typename Tiles>
 constexpr AsyncKernel kernel() {
   using Config = AsyncConfig<Tiles, Feed::kVectors, Feed::kVectors>;
   return async_kernel<Config>(sgemm<Config, SourceOrder>);
-}
-template <typename Tiles>
-constexpr AsyncKernel conditional_kernel() {
-  AsyncKernel both = kernel<Tiles>();
-  both.run_if = sgemm<AsyncConfig<Tiles, Feed::kVectors, Feed::kVectors>, SourceOrder, Condition>;
-  return both;
 }
 
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
@@ -89,19 +82,8 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   result.choice.enqueue = [packings, multiply = std::move(result.choice.enqueue)](
                               const KernelArgs& args, Stream stream) {
     KernelArgs packed = args;
-    const Status status = enqueue_packing(packings, packed, /*overlaps=*/false, stream);
+    const Status status = enqueue_packing(packings, packed, stream);
     return status.ok() ? multiply(packed, stream) : status;
-  };
-  if (kernel.run_if == nullptr || partition.split_tiles() > 0) return result;
-  const bool overlaps = device.compute_capability >= 90;
-  result.choice.idle_seconds = idle_seconds(partition.blocks()) + packings.idle_seconds();
-  result.choice.enqueue_if = [=](const KernelArgs& args, const Condition& condition,
-                                 std::int64_t /*longest_sum*/, Stream stream) {
-    KernelArgs packed = args;
-    const Status status = enqueue_packing(packings, packed, overlaps, stream, condition);
-    if (!status.ok()) return status;
-    return async_plan::enqueue(kernel, kernel.run_if, packed, split_k, partition, overlaps, stream,
-                               condition);
   };
   result.choice.kernels = [packings, problem, multiply = std::move(result.choice.kernels)] {
     std::vector<PlannedKernel> kernels = multiply();

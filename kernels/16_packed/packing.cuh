@@ -85,15 +85,10 @@ struct Packings {
   double seconds() const {
     return packs() ? kPackSeconds + 2.0 * static_cast<double>(bytes()) / kPackBandwidth : 0.0;
   }
-  double idle_seconds() const {
-    return packs() ? tilegate::idle_seconds(a.job.blocks() + b.job.blocks()) : 0.0;
-  }
 };
 
 // Enqueues the packing kernel; changes `args` to the operands of the second kernel.
-template <typename... When>
-Status enqueue_packing(const Packings& packings, KernelArgs& args, bool overlaps, Stream stream,
-                       const When&... when) {
+inline Status enqueue_packing(const Packings& packings, KernelArgs& args, Stream stream) {
   Jobs jobs{.job = {packings.a.job, packings.b.job},
             .source = {{args.a, args.lda, args.stride_a}, {args.b, args.ldb, args.stride_b}},
             .blocks_of_first = static_cast<unsigned>(packings.a.job.blocks())};
@@ -114,7 +109,7 @@ Status enqueue_packing(const Packings& packings, KernelArgs& args, bool overlaps
     args.a = args.b = nullptr;
     args.lda = args.ldb = args.stride_a = args.stride_b = 0;
   }
-  return packings.packs() ? enqueue_pack(jobs, overlaps, stream, when...) : Status();
+  return packings.packs() ? enqueue_pack(jobs, stream) : Status();
 }
 
 }  // namespace tilegate::packed

@@ -1,6 +1,5 @@
 // StreamK on the executor: the work of each block, where its partial sum lies, and the order in
 // which partial sums are added.
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -109,71 +108,6 @@ TEST(StreamKTail, AddsPartialSumsInOrder) {
     }
     expect_same_bits(c.to_host(), expected);
   }
-}
-
-using OneSlice = InterleavedTiles<interleaved::Tiles128x256x8>;
-using NoneTransposed = interleaved::Layout<true, false, true>;
-
-// C by the kernel with a condition, in sums of `longest` k tiles of 8; C was 0.5.
-std::vector<float> in_sums(const Shape& shape, const std::vector<float>& a,
-                           const std::vector<float>& b, int longest, bool holds) {
-  const DeviceArray<float> from_a(a), from_b(b);
-  const DeviceArray<float> c(static_cast<std::size_t>(shape.m * shape.n), 0.5F);
-  const DeviceArray<std::int32_t> word(1, 7);
-  const LimitedSplit split{{.scheduler = interleaved::scheduler_of<OneSlice>(shape),
-                            .head = 1,
-                            .tail = 0,
-                            .k_splits = 1},
-                           longest};
-  EXPECT_TRUE(
-      is_ok(device::launch({.kernel = "in sums",
-                            .blocks = 1,
-                            .threads_x = OneSlice::kNumThreads,
-                            .shared_bytes = sizeof(LimitedStorage<OneSlice, NoneTransposed>)},
-                           nullptr, sgemm_in_sums<OneSlice, NoneTransposed, OneSlice::Order>,
-                           KernelArgs{.shape = shape,
-                                      .a = from_a.data(),
-                                      .lda = shape.k,
-                                      .b = from_b.data(),
-                                      .ldb = shape.n,
-                                      .c = c.data(),
-                                      .ldc = shape.n},
-                           split, Condition{word.data(), holds ? 7 : 8})));
-  return c.to_host();
-}
-
-// Products are exact, sums are not. The first k tile is the partial one.
-TEST(LimitedSums, AreAddedOneAfterAnother) {
-  constexpr Shape kShape{8, 12, 6 * 8 + 4};
-  const auto integers = [](std::int64_t count, std::uint64_t seed) {
-    std::vector<float> values = random_values(count, seed);
-    for (float& value : values) value = std::round(4095.0F * value);
-    return values;
-  };
-  const std::vector<float> a = integers(kShape.m * kShape.k, 1),
-                           b = integers(kShape.k * kShape.n, 2);
-  std::vector<std::vector<float>> all;
-  for (const int longest : {1, 3, 6, 7}) {
-    std::vector<float> expected;
-    for (std::int64_t m = 0; m < kShape.m; ++m) {
-      for (std::int64_t n = 0; n < kShape.n; ++n) {
-        float total = 0.0F, sum = 0.0F;
-        for (std::int64_t k = 0; k < kShape.k; ++k) {
-          if (k > 0 && (k + 4) % (8 * longest) == 0) {
-            total = models::add(total, sum);
-            sum = 0.0F;
-          }
-          sum = models::add(sum, a[static_cast<std::size_t>(m * kShape.k + k)] *
-                                     b[static_cast<std::size_t>(k * kShape.n + n)]);
-        }
-        expected.push_back(models::add(total, sum));
-      }
-    }
-    expect_same_bits(in_sums(kShape, a, b, longest, true), expected);
-    all.push_back(expected);
-  }
-  EXPECT_NE(all.front(), all.back());
-  EXPECT_EQ(in_sums(kShape, a, b, 3, false), std::vector<float>(8 * 12, 0.5F));
 }
 
 }  // namespace

@@ -48,12 +48,6 @@ struct KernelArgs {
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 };
 
-// Kernel parameter: a condition that the device checks, *word == value.
-struct Condition {
-  const std::int32_t* word = nullptr;
-  std::int32_t value = 0;
-};
-
 // Requirements of a stage on the device.
 struct Requirements {
   int compute_capability = 70;        // minimum CUDA compute capability, 10·major + minor
@@ -96,15 +90,6 @@ struct Choice {
   bool decides_on_device = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
-  // The same, but the kernels do nothing unless the condition holds: for stages that decide on the
-  // device. Empty: the configuration has no such kernels. `longest_sum`: products that are added
-  // one after another, at most, if limits_sums. `idle_seconds`: the expected time where the
-  // condition does not hold.
-  std::function<Status(const KernelArgs& args, const Condition& condition, std::int64_t longest_sum,
-                       Stream stream)>
-      enqueue_if = {};
-  bool limits_sums = false;
-  double idle_seconds = 0.0;
   // The kernels of the plan with their discrete parameters, for tests. Empty: one kernel, which
   // depends on the stage's tile sizes alone.
   std::function<std::vector<PlannedKernel>()> kernels = {};

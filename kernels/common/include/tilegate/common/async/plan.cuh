@@ -34,7 +34,6 @@ struct AsyncKernel {
   std::size_t shared_bytes;
   cost::BlockCost cost;
   void (*run)(KernelArgs, SplitK);
-  void (*run_if)(KernelArgs, SplitK, Condition) = nullptr;  // nullptr: there is none
 };
 
 template <typename Config>
@@ -232,19 +231,16 @@ inline SplitK split_k_of(const AsyncKernel& kernel, const Problem& problem,
           .vectors = allows_vectors(problem, Operand::kC)};
 }
 
-// `run`: kernel.run, or kernel.run_if and a condition.
-template <typename... When>
-Status enqueue(const AsyncKernel& kernel, void (*run)(KernelArgs, SplitK, When...),
-               const KernelArgs& args, const SplitK& split_k, const Partition& partition,
-               bool overlaps, Stream stream, const When&... when) {
+inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const SplitK& split_k,
+                      const Partition& partition, bool overlaps, Stream stream) {
   const Status status = device::launch({.kernel = kernel.name,
                                         .blocks = partition.blocks(),
                                         .threads_x = kernel.num_threads,
                                         .shared_bytes = kernel.shared_bytes,
                                         .overlaps_previous = overlaps},
-                                       stream, run, args, split_k, when...);
+                                       stream, kernel.run, args, split_k);
   if (!status.ok() || partition.split_tiles() == 0) return status;
-  return split_sums::enqueue(args, split_k, partition.split_tiles(), overlaps, stream, when...);
+  return split_sums::enqueue</*kWaits=*/false>(args, split_k, partition.split_tiles(), stream);
 }
 
 inline const char* name_of(Feed feed) {
@@ -299,8 +295,7 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
                 .workspace_bytes = partial_bytes(kernel, partition),
                 .enqueue =
                     [=](const KernelArgs& args, Stream stream) {
-                      return enqueue(kernel, kernel.run, args, split_k, partition, overlaps,
-                                     stream);
+                      return enqueue(kernel, args, split_k, partition, overlaps, stream);
                     },
                 .kernels = [=] { return planned_kernels(kernel, problem, partition); }};
   return {std::move(choice), seconds(kernel, problem, device, partition, is_first),
@@ -336,10 +331,6 @@ inline Status allow_shared_memory(std::span<const AsyncKernel> kernels) {
   for (const AsyncKernel& kernel : kernels) {
     if (kernel.shared_bytes > shared_bytes_per_block(device::current())) continue;
     if (Status s = device::allow_shared_memory(kernel.run, kernel.shared_bytes); !s.ok()) return s;
-    if (kernel.run_if == nullptr) continue;
-    if (Status s = device::allow_shared_memory(kernel.run_if, kernel.shared_bytes); !s.ok()) {
-      return s;
-    }
   }
   return {};
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 
-#include <tilegate/common/condition.cuh>
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -86,11 +85,11 @@ namespace tilegate::split_sums {
 constexpr int kNumThreads = 256;
 
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
-// per element.
-template <bool kVectors, typename... When>
+// per element. With `kWaits` it may start early, and waits for the earlier kernels.
+template <bool kVectors, bool kWaits>
 __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFlight>)
-    add(KernelArgs args, SplitK split_k, When... when) {
-  if (!holds(when...)) return;
+    add(KernelArgs args, SplitK split_k) {
+  if constexpr (kWaits) device::wait_for_previous_kernel();
   constexpr int kWords = kVectors ? 4 : 1;
   const auto size = static_cast<unsigned>(split_k.partial_size());
   const unsigned blocks = size / (kNumThreads * kWords);  // per tile
@@ -116,16 +115,15 @@ __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFli
 }
 
 // `tiles`: number of split tiles. Enqueued after the kernel that computes the partial sums.
-template <typename... When>
-Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles, bool overlaps,
-               Stream stream, const When&... when) {
+template <bool kWaits>
+Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles, Stream stream) {
   const int words = split_k.vectors ? 4 : 1;
   return device::launch({.kernel = "add partial sums",
                          .blocks = tiles * (split_k.partial_size() / (kNumThreads * words)),
                          .threads_x = kNumThreads,
-                         .overlaps_previous = overlaps},
-                        stream, split_k.vectors ? add<true, When...> : add<false, When...>, args,
-                        split_k, when...);
+                         .overlaps_previous = kWaits},
+                        stream, split_k.vectors ? add<true, kWaits> : add<false, kWaits>, args,
+                        split_k);
 }
 
 }  // namespace tilegate::split_sums

@@ -111,7 +111,7 @@ struct KernelOf {
   std::size_t shared_bytes;
 };
 
-// Opts in to the shared memory of every kernel(Layout<…>{}) for which the device has enough.
+// Opts in to the shared memory of every kernel(Layout<…>{}).
 template <typename Kernel>
 Status allow_shared_memory(Kernel kernel) {
   for (const auto& [function, bytes] :
@@ -119,7 +119,7 @@ Status allow_shared_memory(Kernel kernel) {
         kernel(Layout<false, true, false>{}), kernel(Layout<false, true, true>{}),
         kernel(Layout<true, false, false>{}), kernel(Layout<true, false, true>{}),
         kernel(Layout<true, true, false>{}), kernel(Layout<true, true, true>{})}) {
-    if (function == nullptr || bytes > shared_bytes_per_block(device::current())) continue;
+    if (function == nullptr) continue;
     if (Status s = device::allow_shared_memory(function, bytes); !s.ok()) return s;
   }
   return {};
