@@ -16,7 +16,7 @@ namespace tilegate::passport {
 namespace {
 
 constexpr Shape kShape = {4, 4, 256};
-constexpr float kMask = 0x1p60F;
+constexpr float kMask = 0x1p100F;
 
 using Products = std::vector<std::int64_t>;
 
