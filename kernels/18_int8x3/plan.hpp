@@ -500,6 +500,10 @@ constexpr double kSplitKOnce = 2e-6, kSplitKSums = 4e-13;
 constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6, kLeastForNormal = 2e9;
 // The same of setting outliers apart, which costs the launch of `add_outliers`.
 constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
+// Where `refine` sets them apart, a block takes kApart seconds per k of a group of rows (fitted to
+// 165 µs at 3000³ and 540 µs at 1024×1024×16384, NVIDIA H100). That pays up to kMostApart of the
+// time in FP64, which has kFp64 multiply-adds per second.
+constexpr double kApart = 30e-9, kMostApart = 0.5, kFp64 = 28e12;
 
 // Costs of the split pass per element of an operand, see split_seconds. split_long reads rows
 // twice.
@@ -844,6 +848,16 @@ inline Choice choice_of(const GemmConfig& config, const Problem& problem, const 
           .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }};
 }
 
+// Whether a call is so long that outliers may be set apart.
+inline bool outliers_pay(const GemmConfig& config, const Problem& problem,
+                         const Launches& launches) {
+  const std::int64_t groups = launches.refine_a.num_groups() + launches.refine_b.num_groups();
+  const double apart = static_cast<double>(ceil_div(groups, launches.refine_blocks)) *
+                       static_cast<double>(problem.shape.k) * kApart;
+  return call_seconds(config, launches, problem) >= kLeastForOutliers &&
+         apart <= kMostApart * flop(problem) / 2 / kFp64;
+}
+
 // `outliers`: they may be set apart in small calls, too.
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least, bool outliers) {
@@ -852,8 +866,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
   if (outliers && !launches.params.allows_ten) {
     allow_ten(problem, device, kNoWorkspaceLimit, launches);
   }
-  if (outliers || (launches.params.allows_ten &&
-                   call_seconds(config, launches, problem) >= kLeastForOutliers)) {
+  if (outliers || (launches.params.allows_ten && outliers_pay(config, problem, launches))) {
     allow_outliers(device, launches);
   }
   return {choice_of(config, problem, launches, least), normal_seconds(config, launches, problem)};

@@ -387,6 +387,12 @@ TEST(Int8Plan, SetsOutliersApartInLargeCalls) {
   };
   EXPECT_LT(bytes_of_row(2048), 3 * 2048 + 8);
   EXPECT_GT(bytes_of_row(4096), 4 * 4096 + 4 + 32);  // tails, steps, outliers
+  // With few rows and a long K a block would read too much.
+  const auto bytes = [&](const Shape& shape) {
+    return stage.plan(Problem::dense(shape), device, "128x64").workspace_bytes();
+  };
+  EXPECT_GT(bytes({3008, 3008, 3008}), std::size_t{4} * 2 * 3072 * 3008 + 2 * 3072 * 36);
+  EXPECT_LT(bytes({1024, 1024, 16384}), std::size_t{4} * 2 * 1024 * 16384 + 2 * 1024 * 36);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@
 namespace tilegate::verifier {
 namespace {
 
-constexpr float kMask = 0x1p100F;  // M: absorbs ones, in FP64, too; its product with alpha is finite
+constexpr float kMask =
+    0x1p100F;  // M: absorbs ones, in FP64, too; its product with alpha is finite
 
 GuardedMatrix matrix_of(const Problem& problem, Operand operand) {
   const auto name = kOperandNames[static_cast<std::size_t>(operand)];
