@@ -816,8 +816,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
         "tiles of a block", ceil_div(problem.batch * params.fp32.scheduler.count, clusters)));
     kernels.push_back(std::move(fp32));
   } else {
-    kernels.push_back(planned_kernel(problem, params.fp64, config.cluster, clusters));
-    kernels.back().decision = static_cast<int>(Path::kFp64);
+    add_planned_fp64(problem, params.fp64, config.cluster, clusters, static_cast<int>(Path::kFp64),
+                     kernels);
   }
   return kernels;
 }

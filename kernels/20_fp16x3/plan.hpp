@@ -174,8 +174,8 @@ inline std::vector<PlannedKernel> planned_kernels(const Problem& problem,
                       parameter::ring("chunks of a block", waves * chunks, kStages),
                       scheduling(params.scheduler), columns_of_groups(params.scheduler)},
        .decision = static_cast<int>(Path::kThree)});
-  kernels.push_back(planned_kernel(problem, params.fp64, 1, launches.blocks));
-  kernels.back().decision = static_cast<int>(Path::kFp64);
+  add_planned_fp64(problem, params.fp64, 1, launches.blocks, static_cast<int>(Path::kFp64),
+                   kernels);
   return kernels;
 }
 

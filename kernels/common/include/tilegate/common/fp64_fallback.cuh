@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fp32_fallback.cuh>
@@ -359,22 +361,33 @@ inline Fp64Args fp64_args(const Problem& problem, unsigned cluster) {
   return args;
 }
 
-// `clusters`: of the grid, of `cluster` blocks each.
-inline PlannedKernel planned_kernel(const Problem& problem, const Fp64Args& params,
-                                    unsigned cluster, std::int64_t clusters) {
-  const auto operand = [](const Fp64Operand& of, const char* across) {
-    return std::string(of.along_k ? "along k" : across) + (of.vectors ? " in vectors" : "");
-  };
-  const StreamKTiles& shared = params.stream_k;
+// Appends the kernel, and the copies of each operand. `clusters`: of the grid, of `cluster` blocks
+// each; `decision`: see Choice::decides_on_device.
+inline void add_planned_fp64(const Problem& problem, const Fp64Args& params, unsigned cluster,
+                             std::int64_t clusters, int decision,
+                             std::vector<PlannedKernel>& kernels) {
   const std::int64_t tiles = problem.batch * params.scheduler.count;
-  return {.name = "fp64 a " + operand(params.a, "along m") + ", b " + operand(params.b, "along n") +
-                  (params.float2_c ? " to float2" : " to words") + (cluster > 1 ? " in pairs" : ""),
-          .parameters = {
-              parameter::rows(kFp64Tile), parameter::columns(kFp64Tile), parameter::depth(kFp64K),
-              scheduling(params.scheduler), columns_of_groups(params.scheduler),
-              parameter::count("shared tiles", shared.count),
-              parameter::tiles("k tiles among clusters", shared.count * params.k_tiles, clusters),
-              parameter::count("tiles of a block", ceil_div(tiles, clusters))}};
+  PlannedKernel multiply{
+      .name = std::string("fp64 to ") + (params.float2_c ? "float2" : "words") +
+              (cluster > 1 ? " in pairs" : ""),
+      .parameters = {parameter::rows(kFp64Tile), parameter::columns(kFp64Tile),
+                     scheduling(params.scheduler), columns_of_groups(params.scheduler),
+                     parameter::count("tiles of a block", ceil_div(tiles, clusters))},
+      .decision = decision};
+  if (const unsigned shared = params.stream_k.count; shared > 0) {
+    multiply.parameters.push_back(parameter::count("shared tiles", shared));
+    multiply.parameters.push_back(
+        parameter::tiles("k tiles among clusters", shared * params.k_tiles, clusters));
+  }
+  kernels.push_back(std::move(multiply));
+  const auto add_copies = [&](const Fp64Operand& of, const Parameter& rows, std::string name) {
+    name += std::string(of.along_k ? " along k" : "") + (of.vectors ? " in vectors" : "");
+    kernels.push_back({.name = "fp64 " + name,
+                       .parameters = {rows, parameter::depth(kFp64K)},
+                       .decision = decision});
+  };
+  add_copies(params.a, parameter::rows(kFp64Tile), "a");
+  add_copies(params.b, parameter::columns(kFp64Tile), "b");
 }
 
 // Rounding chain: the sum of products, those of other blocks, alpha and beta.
