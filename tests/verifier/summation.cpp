@@ -14,8 +14,8 @@
 namespace tilegate::verifier {
 namespace {
 
-constexpr float kMask =
-    0x1p100F;  // M: absorbs ones, in FP64, too; its product with alpha is finite
+// M: absorbs ones in FP32. In FP64 it does not: an addition there is no rounding to FP32.
+constexpr float kMask = 0x1p40F;
 
 GuardedMatrix matrix_of(const Problem& problem, Operand operand) {
   const auto name = kOperandNames[static_cast<std::size_t>(operand)];
