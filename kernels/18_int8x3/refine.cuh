@@ -276,9 +276,10 @@ __device__ void sample_widths(const Job& job, Pointers pointers, float4& to,
     RowStats of_row;
     if (lane < Rows::kWarps) of_row = smem.rows.stats[lane][i];
     reduce_lanes(of_row, 1, 32);
-    const Width width =
-        width_of_rest(i, of_row, scale_of(of_row), static_cast<float>(sampled), smem);
-    if (lane == 0) smem.rows.width[i] = width;
+    if (lane == 0) {
+      smem.rows.width[i] =
+          width_of_rest(i, of_row, scale_of(of_row), static_cast<float>(sampled), smem);
+    }
   }
   __syncthreads();  // all widths are stored
   if (threadIdx.x > 0) return;
