@@ -415,7 +415,10 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
     }
   }
   if (threadIdx.x == 0) {
-    if (block > 0) device::wait_for_flag(params.sample_flags + (block == 1 ? 0 : 1));
+    // Of both: block 0 must have read the steps before another block splits its rows again.
+    for (unsigned i = 0; i < kSamplers && i < block; ++i) {
+      device::wait_for_flag(params.sample_flags + i);
+    }
     if (block == 1) {
       const auto of = [&](const float4& v) { return Widths{v.x, v.y, v.z, v.w}; };
       const Path path =
