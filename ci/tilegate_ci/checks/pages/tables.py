@@ -193,6 +193,7 @@ def headline_block(
         sustained=sustained,
         made_on=provenance(run, [row for _, row, *_ in rows if row]),
         accuracy=", ".join(sorted(commits)),
+        accuracy_on=accuracy.device.name if accuracy else "",
         short=short,
         first=first,
         picture=picture,
