@@ -86,29 +86,25 @@ __device__ Scheduler<kCluster, true> fp64_scheduler(const KernelArgs& args,
 }
 
 // A producer thread's copies of an operand: kTurns groups of kWords per tile. Neighbouring threads
-// copy neighbouring groups of a line, a row along k or a k across all rows.
+// copy neighbouring groups of a line, a row along k or a k across all rows. What follows from
+// kernel parameters is computed again for each tile: a producer has few registers.
 class Fp64Copy {
  public:
   // `data`: the first element of the tile; `rows`, `k`: of the operand from there on.
-  __device__ Fp64Copy(const float* data, std::int64_t ld, const Fp64Operand& operand,
+  __device__ Fp64Copy(const float* data, const std::int64_t& ld, const Fp64Operand& operand,
                       std::int64_t rows, std::int64_t k, int thread)
-      : vectors_(operand.vectors), along_k_(operand.along_k) {
-    const int words = vectors_ ? 4 : 1;
-    const int groups = (along_k_ ? kFp64K : kFp64Tile) / words;  // of a line
-    const int line = thread / groups, in_line = thread % groups * words;
-    lines_ = kFp64Producers / groups;
-    const int pitch = along_k_ ? kFp64PitchAlongK : kFp64PitchAcrossK;
-    to_ = line * pitch + in_line;
-    next_to_ = lines_ * pitch;
+      : ld_(ld), operand_(operand) {
+    const int groups = groups_of_line(), line = thread / groups,
+              in_line = thread % groups * (operand.vectors ? 4 : 1);
+    to_ = line * pitch() + in_line;
     from_ = data + line * ld + in_line;
-    next_ = lines_ * ld;
-    across_ = (along_k_ ? at_most(rows, kFp64Tile) : static_cast<int>(k)) - line;
-    along_ = (along_k_ ? static_cast<int>(k) : at_most(rows, kFp64Tile)) - in_line;
+    across_ = (operand.along_k ? at_most(rows, kFp64Tile) : static_cast<int>(k)) - line;
+    along_ = (operand.along_k ? static_cast<int>(k) : at_most(rows, kFp64Tile)) - in_line;
   }
 
   // Starts the copies of the next tile; zeros outside the operand.
   __device__ void copy(float* tile) {
-    if (vectors_) {
+    if (operand_.vectors) {
       copy<4>(tile);
     } else {
       copy<1>(tile);
@@ -116,20 +112,26 @@ class Fp64Copy {
   }
 
  private:
+  __device__ int groups_of_line() const {
+    return (operand_.along_k ? kFp64K : kFp64Tile) / (operand_.vectors ? 4 : 1);
+  }
+  __device__ int pitch() const { return operand_.along_k ? kFp64PitchAlongK : kFp64PitchAcrossK; }
+
   template <int kWords>
   __device__ void copy(float* tile) {
     constexpr int kTurns = kFp64Tile * kFp64K / kWords / kFp64Producers;
+    const int lines = kFp64Producers / groups_of_line();  // of a turn
     const float* from = from_;
     float* to = tile + to_;
     int left = along_ > 0 ? across_ : 0;
 #pragma unroll 8
     for (int i = 0; i < kTurns; ++i) {
       device::copy_async<4 * kWords>(to, from, left > 0);
-      from += next_;
-      to += next_to_;
-      left -= lines_;
+      from += lines * ld_;
+      to += lines * pitch();
+      left -= lines;
     }
-    if (along_k_) {
+    if (operand_.along_k) {
       from_ += kFp64K;
       along_ -= kFp64K;
     } else {
@@ -139,10 +141,10 @@ class Fp64Copy {
   }
 
   const float* from_;
-  std::int64_t next_;         // from a line to the thread's next one
-  int to_, next_to_, lines_;  // the same in shared memory, in words; lines per turn
-  int across_, along_;        // lines, and words of a line, from the thread's first group on
-  bool vectors_, along_k_;
+  int to_;              // of the first group in a tile, in words
+  int across_, along_;  // lines, and words of a line, from the thread's first group on
+  const std::int64_t& ld_;
+  const Fp64Operand& operand_;
 };
 
 // Producer warpgroup. `thread`: index in it.
@@ -155,7 +157,7 @@ __device__ void produce_fp64(const KernelArgs& args, const Fp64Args& params, int
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const std::int64_t first_k = std::int64_t{work.first_chunk} * kFp64K;
-    const auto copy_of = [&](const float* data, std::int64_t stride, std::int64_t ld,
+    const auto copy_of = [&](const float* data, std::int64_t stride, const std::int64_t& ld,
                              const Fp64Operand& operand, unsigned tile, std::int64_t rows) {
       const std::int64_t row = std::int64_t{tile} * kFp64Tile;
       return Fp64Copy(data + work.tile.batch_index * stride +
