@@ -383,7 +383,6 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     device::barrier_arrive_expect(smem.stats_ready, jobs.cluster * Config::kRows * sizeof(float4));
   }
   device::cluster_arrive();
-  device::wait_for_previous_kernel();
   device::launch_dependents();
   clear_flags(jobs);
   if (range.job.along_k) {
