@@ -284,8 +284,8 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
   return kCublasError * kCublasError * summed;
 }
 
-// `allowed`: the squared error of cuBLAS; `allowed_of_ten`: that of cuBLAS, or of FP32 in the place
-// of ten products where it is larger. `least`: the fewest products that a variant takes.
+// `allowed`: the squared error of cuBLAS; `allowed_of_ten`: the same, or for a large C that of one
+// FP32 sum of all K. `least`: the fewest products that a variant takes.
 // `allows_ten`: the tails can be computed. `without_outliers`: the widths are those without them.
 // Then
 //
@@ -293,7 +293,7 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
 //   operand and the typical magnitude of the other: in the first term the operand with the mean
 //   over rows has W, not S. The rounding terms stay as they are.
 // - products with zeros do not count: sums in FP32 are as accurate as shorter ones. Fewer than some
-//   12 other products are always computed in FP32, because of kFolded. One of them alone may
+//   12 other products are always computed in FP64, because of kFolded. One of them alone may
 //   consist of elements far below their rows' largest.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float allowed,
                                        float allowed_of_ten, Path least, bool allows_ten,

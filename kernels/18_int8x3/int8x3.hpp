@@ -26,7 +26,7 @@ struct GivenPlan {
   std::string configuration = {};
   double seconds = 0.0;
   std::size_t partial_bytes = 0, flag_bytes = 0;
-  // Stores the decision in the first word of the workspace. If it is FP32, C stays as it was.
+  // Stores the decision in the first word of the workspace. Without digits C stays as it was.
   std::function<Status(const KernelArgs& args, const GivenDigits& given, Stream stream)> enqueue =
       {};
 };
@@ -48,7 +48,7 @@ struct Prepared {
   Status enqueue(const float* from, Stream stream) const;
   // Compares the checksums, if it is checked. Where they differ, the device stops.
   Status enqueue_check(const float* from, Stream stream) const;
-  // Configurations of a product with it. They need the floats of both operands, for FP32.
+  // Configurations of a product with it. They need the floats of both operands, for FP64.
   std::vector<Candidate> candidates(const Problem& product) const;
 };
 

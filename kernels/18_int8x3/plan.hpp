@@ -571,7 +571,7 @@ inline Path path_of_normal(const Problem& problem) {
 }
 
 // The expected time of normal operands: the candidate's, which Sgemm compares with FP32. Where they
-// are multiplied in FP32 after the split, it is longer than that of FP32 alone.
+// take no digits, it is longer than that of FP32 alone.
 inline double normal_seconds(const GemmConfig& config, const Launches& launches,
                              const Problem& problem) {
   // What short calls take beyond the model; per 32 k of tiles of 64 columns, more than six

@@ -1,5 +1,5 @@
 // A float as the sum of two FP16 numbers (Ootomo and Yokota; citation: 18_int8x3/README.md), and
-// the decision between halves and FP32. For host and device.
+// the decision between halves and FP64. For host and device.
 //
 // Each row of op(A) and column of op(B) is scaled by a power of two so that its largest element is
 // in [2^14, 2^15). Then x ≈ hi + lo with hi = fp16(x), lo = fp16(x − hi). Both are multiples of
@@ -108,7 +108,7 @@ __host__ __device__ inline Fp16Split split_element(float scaled) {
 // error of cuBLAS in FP32 is small where it adds few products one after another (cublas_error.hpp),
 // and smaller where most products do not count, all have one sign, or few make up an element of C.
 // The decision is halves where their error is below that, with long runs where it is well below,
-// else FP32, more accurate than cuBLAS.
+// else FP64, more accurate than cuBLAS.
 
 // Three products of halves, or FP64.
 enum class Path : std::int32_t { kThree = 3, kFp64 = 64 };
@@ -167,7 +167,7 @@ struct Summed {
   float k = 0.0F, either_sign = 0.0F, one_sign = 0.0F;
 };
 
-// Chunks per run; 0: multiply in FP32. The longer a run, the further its squared error must be
+// Chunks per run; 0: multiply in FP64. The longer a run, the further its squared error must be
 // below cuBLAS's. An element of C has a random component and a biased one, from products of one
 // sign, which is `grown` times as large, squared.
 __host__ __device__ inline int decide(const OperandStats& a, const OperandStats& b,

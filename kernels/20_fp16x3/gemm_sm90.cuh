@@ -24,7 +24,7 @@
 
 namespace tilegate::fp16x3 {
 
-// The decision: chunks per run, or 0 for FP32; the same in every block. One barrier of all threads,
+// The decision: chunks per run, or 0 for FP64; the same in every block. One barrier of all threads,
 // which also covers the initialisation of the mbarriers.
 __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
   const auto sums = sum_over_groups<kNumThreads, kNumStats>(

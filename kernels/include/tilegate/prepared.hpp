@@ -59,7 +59,7 @@ class PreparedOperand {
   // A plan for products with the prepared operand. It is the fastest configuration of Int8x3, named
   // "Prepared:128x64", or of Sgemm in FP32, by expected time; or the one that `configuration`
   // names. Problem::math is not read. A launch takes the floats of both operands, because the
-  // device may decide for FP32. It decides as Int8x3 does, but sets no outliers apart. A plan that
+  // device may decide for FP64. It decides as Int8x3 does, but sets no outliers apart. A plan that
   // is not ok says why. It refers to the memory, not to this object.
   Plan plan(const Problem& problem, std::string_view configuration = {},
             std::size_t workspace_limit = kNoWorkspaceLimit) const;
