@@ -25,6 +25,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     params.widths.of_a = params.widths.of_b = 1;
     params.rows_a = params.rows_b = 1.0F;
     params.allowed = squared_error_of(summed);
+    params.fp64 = fp64_args(problem, config.cluster);               // without stream-K
     params.fp64.scheduler.count = params.fp32.scheduler.count = 0;  // no tiles
     const auto blocks = static_cast<std::size_t>(config.stream_k() ? launches.blocks : 0);
     best.configuration = config.name;
@@ -74,7 +75,7 @@ Status Prepared::enqueue(const float* from, Stream stream) const {
   if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
   if (has_warpgroups(device)) {
     // `refine` writes the tails where the decision is ten products: always, unless a row cannot be
-    // scaled. Then every call is in FP32.
+    // scaled. Then every call is in FP64.
     GemmParams& params = launches.params;
     params.allows_ten = true;
     params.least = Path::kTen;

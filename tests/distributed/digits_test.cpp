@@ -168,6 +168,15 @@ TEST_F(DistributedDigits, GiveWayToFp32) {
   }
 }
 
+// The GEMM of a tile with so long a K would share it among blocks in FP64, but it has no FP64 here.
+TEST_F(DistributedDigits, GiveWayToFp32ForALongK) {
+  const Whole whole = whole_of(operation({9, 7, 1100}, Math::fp32_split), 32);
+  Whole in_fp32 = whole;
+  in_fp32.problem.math = Math::fp32;
+  expect_same_bits(product_over({.same_bits = true}, whole),
+                   product_over({.same_bits = true}, in_fp32));
+}
+
 // One element makes a row's significands long: of another lane, warp or rank than the first.
 TEST_F(DistributedDigits, AreTheModelsWhereOneElementIsLong) {
   Operation of = operation({3, 4, 140}, Math::fp32_split);
