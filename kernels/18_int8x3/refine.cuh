@@ -244,8 +244,8 @@ __device__ Width width_of_rest(int row, const RowStats& stats, const Scale& scal
   return width_without_outliers(stats, scale, k, share, sum / k, smem.factor[row]);
 }
 
-// A sample of an operand: a segment per thread, of kSampleRows rows in the middle, spread over K.
-// Stores its widths without outliers.
+// A sample of an operand: a segment per thread, spread over K. Of the middle group of rows of the
+// first matrix the first kSampleRows count. Stores their widths without outliers.
 constexpr int kSampleRows = 8;
 template <typename Rows>
 __device__ void sample_widths(const Job& job, Pointers pointers, float4& to,
@@ -396,12 +396,12 @@ struct RefineJobs {
 
 // Whether digits may be accurate enough without outliers, as far as a sample of both operands
 // tells. If so, all rows decide. If not, the product is in FP64, and the operands are not read
-// three more times. Block 0 samples op(A); block 1 samples op(B), and decides for those after it.
+// three more times. Block 0 only samples op(A); block 1 samples op(B), and decides for all others.
 constexpr unsigned kSamplers = 2;
 __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& params,
                                      RefineStorage& smem) {
   // Of the allowed squared error: a sample misses the largest elements, so that it predicts less
-  // than all rows do. With exponents ±40 it predicts 0.7 of what is allowed, or more; with
+  // than all rows do. With exponents ±40 it predicts 0.7 of it, or more, from K = 2304 on; with
   // (U − ½)·e^2N, whose rest takes ten products, 0.07 at most (simulated).
   constexpr float kShare = 0.5F;
   const unsigned block = blockIdx.x;

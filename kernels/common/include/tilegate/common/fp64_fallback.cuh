@@ -1,9 +1,9 @@
-// FP64 GEMM on tensor cores of FP32 operands, the fallback of rungs that split operands. Compute
+// GEMM of FP32 operands on FP64 tensor cores, the fallback of rungs that split operands. Compute
 // capability 9.0, where FP64 tensor cores do as many multiply-adds per clock as CUDA cores do in
 // FP32.
 //
-// A product of two FP32 numbers is exact in FP64, and each sum is rounded to FP32 once, or once per
-// split of K. So it holds for any operands, NaN and Inf included.
+// A product of two FP32 numbers is exact in FP64, and each block rounds its sum to FP32 once. So it
+// is accurate for any operands, NaN and Inf included.
 //
 // A block computes tiles of 128×128. A producer warpgroup copies tiles of both operands to shared
 // memory; two consumer warpgroups convert elements to FP64 and run mma.sync. The callers are

@@ -46,8 +46,8 @@ struct StreamKTiles {
   Divisor chunks_per_tile;
 
   StreamKTiles() = default;
-  // The last full wave is shared, too. Each cluster then has more than one tile of work, so that
-  // partial sums are ready before another cluster needs them.
+  // The last full wave is shared, too, if there is one. Each cluster then has more than one tile of
+  // work, so that partial sums are ready before another cluster needs them.
   StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
     full_waves = tiles / clusters;
     if (tiles % clusters == 0) return;
@@ -118,7 +118,7 @@ class Scheduler {
       work.is_last = begin >= from ? 1 : 0;
       if (number > 0 && !stream_k_.is_tile_start(end)) --work.index;  // the range ends in a partial
     }
-    // Last tile first: L2 still holds the operands' parts that were written last.
+    // Last tile first: L2 still holds the digits that were written last.
     work.tile = tiles_.tile(count_ - 1 - tile);
     work.tile.col = work.tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
     return true;
