@@ -138,7 +138,7 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
           const Launches part = launches(largest, size);
           panels += count;
           bytes = std::max(bytes, part.workspace.bytes);
-          chain = std::max(chain, rounding_chain(*config, panel(size), false));
+          chain = std::max(chain, rounding_chain(*config, panel(size), part.params));
           seconds += static_cast<double>(count) * gemm_seconds(*config, part, panel(size));
         }
       }

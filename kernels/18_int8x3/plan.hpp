@@ -822,19 +822,20 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   return kernels;
 }
 
-// Of digits, whose fold, scaling and epilogue are 16 roundings, with a margin; or of what replaces
-// them.
+// Of digits: their own roundings, further launches along K, and the products of outliers. Or of
+// what replaces digits.
 inline std::int64_t rounding_chain(const GemmConfig& config, const Problem& problem,
-                                   bool outliers) {
-  const std::int64_t launches = ceil_div(problem.shape.k, max_exact_k(outliers));
-  return std::max({kDigitsRoundingChain + launches - 1, outliers ? kOutlierRoundingChain : 0,
-                   config.uses_mma_sync ? fp32_rounding_chain(problem) : kFp64RoundingChain});
+                                   const GemmParams& params) {
+  const std::int64_t launches = ceil_div(problem.shape.k, max_exact_k(params.allows_ten));
+  return std::max(
+      kDigitsRoundingChain + launches - 1 + (params.allows_outliers ? 2 * kMaxOutliers : 0),
+      config.uses_mma_sync ? fp32_rounding_chain(problem) : kFp64RoundingChain);
 }
 
 inline Choice choice_of(const GemmConfig& config, const Problem& problem, const Launches& launches,
                         Path least) {
   return {.configuration = config.name,
-          .rounding_chain = rounding_chain(config, problem, launches.params.allows_outliers),
+          .rounding_chain = rounding_chain(config, problem, launches.params),
           .operand_error = kOperandError,
           .workspace_bytes = launches.workspace.bytes,
           .decides_on_device = true,

@@ -483,9 +483,6 @@ constexpr int kStripCols = 2 * kStripThreads;
 constexpr int kStripBlocksPerSm = 2;
 constexpr int kStripLoads = 4;  // outliers of a row or column whose loads are in flight together
 
-// Roundings of an element of C where outliers are apart: the products of outliers, too.
-constexpr std::int64_t kOutlierRoundingChain = kDigitsRoundingChain + 2 * kMaxOutliers;
-
 struct OutlierJobs {
   Job a, b;
   SplitPointers from_a, from_b;

@@ -190,7 +190,7 @@ TEST(Decision, MatchesModelAtItsThresholds) {
 }
 
 // A constant times a constant, whatever cuBLAS's error.
-TEST(Decision, TakesFp32ForElementsThatAreAlmostEqual) {
+TEST(Decision, TakesFp64ForElementsThatAreAlmostEqual) {
   constexpr double k = 1024;
   const model::Summed summed{k, k, k};
   const auto of = [](double one_sign, double few) { return seen(k, one_sign, few * k); };
@@ -225,7 +225,7 @@ TEST(Decision, TakesShortRunsBelowK1024) {
   EXPECT_EQ(of(1023.0), kShort);
 }
 
-TEST(Decision, TakesFp32ForRowsThatCannotBeScaled) {
+TEST(Decision, TakesFp64ForRowsThatCannotBeScaled) {
   const model::Statistics scaled = seen(2048.0, 0.0, 600.0),
                           not_scaled = seen(INFINITY, 0.0, 600.0);
   EXPECT_EQ(decided(not_scaled, scaled, {2048.0, 2048.0, 12.0}), kFp64);
@@ -234,7 +234,7 @@ TEST(Decision, TakesFp32ForRowsThatCannotBeScaled) {
 }
 
 // Sums of squares overflow, of all elements or of the largest, too; for zeros nothing is known.
-TEST(Decision, TakesFp32WhereNoSquaresAreKnown) {
+TEST(Decision, TakesFp64WhereNoSquaresAreKnown) {
   const auto of = [](float squares, float largest) {
     return OperandStats{2048.0F, 0.0F, squares, largest};
   };

@@ -142,7 +142,7 @@ TEST_F(Fp16Gemm, DecisionDependsOnEveryRow) {
 
 // The last of a whole chunk, and one alone in its chunk, of whose statistics the second warp takes
 // notice.
-TEST_F(Fp16Gemm, TakesFp32WhereARowCannotBeScaled) {
+TEST_F(Fp16Gemm, TakesFp64WhereARowCannotBeScaled) {
   for (const std::int64_t rows : {128, 257}) {
     Operation wide_row(Problem::dense({rows, 3, 130}, Op::kN, Op::kN));
     wide_row.a.back() = 0x1p61F;
@@ -206,7 +206,7 @@ void keep(Operation& operation, Operand operand, std::int64_t row, std::int64_t 
 }
 
 // An eighth of K, or one element less; on average over the rows far more count.
-TEST_F(Fp16Gemm, TakesFp32WhereFewElementsOfARowCount) {
+TEST_F(Fp16Gemm, TakesFp64WhereFewElementsOfARowCount) {
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     for (const std::int64_t row : {0, 7}) {
       for (const std::int64_t count : {100, 99}) {
@@ -220,7 +220,7 @@ TEST_F(Fp16Gemm, TakesFp32WhereFewElementsOfARowCount) {
 }
 
 // One large element in each row of A, in each column of B, or in a single one of them.
-TEST_F(Fp16Gemm, TakesFp32WhereFewProductsMakeUpAnElement) {
+TEST_F(Fp16Gemm, TakesFp64WhereFewProductsMakeUpAnElement) {
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     for (const std::int64_t count : {8, 1}) {
       Operation operation(Problem::dense({8, 8, 800}));
@@ -239,7 +239,7 @@ TEST_F(Fp16Gemm, TakesFp32WhereFewProductsMakeUpAnElement) {
   }
 }
 
-TEST_F(Fp16Gemm, TakesFp32ForElementsThatAreAlmostEqual) {
+TEST_F(Fp16Gemm, TakesFp64ForElementsThatAreAlmostEqual) {
   const auto decided = [](const std::function<float(float)>& a,
                           const std::function<float(float)>& b) {
     Operation operation(Problem::dense({9, 8, 128}));
@@ -257,7 +257,7 @@ TEST_F(Fp16Gemm, TakesFp32ForElementsThatAreAlmostEqual) {
 }
 
 // By the same kernel: zero times infinity is NaN, and rows without either are as they were.
-TEST_F(Fp16Gemm, TakesFp32ForNonFiniteOperands) {
+TEST_F(Fp16Gemm, TakesFp64ForNonFiniteOperands) {
   Operation operation(Problem::dense({130, 70, 600}));
   operation.a[5] = std::numeric_limits<float>::infinity();
   operation.b[5 * 70 + 3] = 0.0F;

@@ -155,7 +155,7 @@ TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
   }
 }
 
-TEST_F(Int8Decision, TakesFp32WhereEightProductsAreInaccurate) {
+TEST_F(Int8Decision, TakesFp64WhereEightProductsAreInaccurate) {
   const Problem problem = Problem::dense({4, 5, 144});
   expect_threshold(problem, {Operand::kA, 0, 3}, 8, kNoDigits);
   expect_threshold(problem, {Operand::kB, 0, 0}, 8, kNoDigits);

@@ -358,7 +358,7 @@ TEST(Decision, MatchesModelAtItsThresholds) {
 }
 
 // Where few products are not of zeros, one alone may make up an element of C.
-TEST(Decision, TakesFp32WhereFewElementsAreNotZero) {
+TEST(Decision, TakesFp64WhereFewElementsAreNotZero) {
   const auto decided_of = [](double filled) {
     const model::Widths rows{16, 16, 16, 1.0 - filled};
     return decided(rows, rows, 4096, Path::kSix, true, true);

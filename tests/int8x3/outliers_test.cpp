@@ -286,7 +286,7 @@ TEST_F(Int8Outliers, ChoosesFewElementsFarAboveTheOthers) {
 }
 
 // More are not set apart.
-TEST_F(Int8Outliers, TakesFp32WhereThereAreTooMany) {
+TEST_F(Int8Outliers, TakesFp64WhereThereAreTooMany) {
   for (const int count : {16, 17}) {
     WithOutliers operation(Problem::dense({4, 3, 8000}));
     for (int i = 0; i < count; ++i) {

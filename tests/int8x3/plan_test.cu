@@ -63,6 +63,24 @@ TEST(Int8Launches, AllowTenProductsTheErrorOfOneSum) {
   expect({512, 512, 512}, 112.0F, 112.0F);
 }
 
+// Each further launch along K rounds an element once more, each product of an outlier twice.
+TEST(Int8Launches, CountRoundings) {
+  const auto roundings = [](std::int64_t k, bool allows_ten, bool allows_outliers) {
+    GemmParams params;
+    params.allows_ten = allows_ten;
+    params.allows_outliers = allows_outliers;
+    return rounding_chain(config_of("128x128"), Problem::dense({512, 512, k}), params);
+  };
+  constexpr std::int64_t kMost = models::int8x3::kMostExactK;
+  constexpr std::int64_t kMostOfTen = models::int8x3::kMostExactTenK;
+  EXPECT_EQ(roundings(kMost, false, false), 16);
+  EXPECT_EQ(roundings(kMost + 1, false, false), 17);
+  EXPECT_EQ(roundings(kMostOfTen, true, false), 16);
+  EXPECT_EQ(roundings(kMostOfTen + 1, true, false), 17);
+  EXPECT_EQ(roundings(kMostOfTen, true, true), 16 + 2 * 16);
+  EXPECT_EQ(roundings(kMostOfTen + 1, true, true), 17 + 2 * 16);
+}
+
 // Few tiles: as many clusters as balance shorter sums with more partial sums.
 TEST(Int8Launches, ShareTilesInFp64) {
   EXPECT_EQ(fp64_clusters(1, 128, 132), 16);
