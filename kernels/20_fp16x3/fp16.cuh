@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/fp16.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
@@ -21,35 +22,6 @@ constexpr int kPlanes = 2;  // hi, lo
 // column's, beyond the error relative to the product itself: 2^-39 per operand, with margin for the
 // rounding of the sum.
 constexpr double kOperandError = 0x1p-37;
-
-// Rounds to the nearest FP16 number, ties to even; |value| < 65520.
-__host__ __device__ inline std::uint32_t to_fp16(float value) {
-#if defined(__CUDA_ARCH__)
-  std::uint16_t bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-#else
-  const std::uint32_t sign = bits_of(value) >> 16 & 0x8000U;
-  const float magnitude = std::fabs(value);
-  if (magnitude < 0x1p-14F)
-    return sign | static_cast<std::uint32_t>(std::lrint(magnitude * 0x1p24F));
-  const std::uint32_t bits = bits_of(magnitude);
-  return sign | (((bits + 0xFFFU + (bits >> 13 & 1U)) >> 13) - (112U << 10));
-#endif
-}
-
-__host__ __device__ inline float from_fp16(std::uint32_t bits) {
-#if defined(__CUDA_ARCH__)
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<std::uint16_t>(bits)));
-  return value;
-#else
-  const std::uint32_t magnitude = bits & 0x7FFFU;
-  const float value = magnitude < 0x400U ? static_cast<float>(magnitude) * 0x1p-24F
-                                         : float_of((magnitude << 13) + (112U << 23));
-  return (bits & 0x8000U) != 0 ? -value : value;
-#endif
-}
 
 // Statistics of a row, from which its scale and the decision are computed.
 struct RowStats {

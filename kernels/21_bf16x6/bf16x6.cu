@@ -207,8 +207,13 @@ std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& pa
                                   parameter::count("splits", partition.k_splits)};
   std::vector by_planes = parameters;
   by_planes.push_back(parameter::tiles("k tiles of sums", k_tiles, params.sum_k_tiles));
-  return {{.name = name, .parameters = by_planes, .decision = kDecidedSix},
-          {.name = name + " in FP64", .parameters = parameters, .decision = kDecidedFp64}};
+  return {{.name = name + " of halves",
+           .parameters = by_planes,
+           .decision = static_cast<int>(Path::kThree)},
+          {.name = name, .parameters = by_planes, .decision = static_cast<int>(Path::kSix)},
+          {.name = name + " in FP64",
+           .parameters = parameters,
+           .decision = static_cast<int>(Path::kFp64)}};
 }
 
 // The tensor maps, without addresses.

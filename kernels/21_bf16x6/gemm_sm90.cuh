@@ -32,6 +32,7 @@
 #include <tilegate/stage.hpp>
 
 #include "bf16.cuh"
+#include "fp16.cuh"
 #include "sample.cuh"
 
 namespace tilegate::bf16x6 {
@@ -40,7 +41,6 @@ constexpr int kBlockK = 32;
 constexpr int kSliceK = 16;  // k of one wgmma
 constexpr int kSlices = kBlockK / kSliceK;
 constexpr int kRowsOfX = 128;
-constexpr std::int32_t kDecidedSix = 6, kDecidedFp64 = 64;  // see Choice::decides_on_device
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
 constexpr int kProducerWarps = kProducers / 32;
@@ -143,21 +143,50 @@ struct GemmStorage {
   Sample samples[2];  // of a work tile, and of the next
   device::Barrier sampled[2];
   static_assert(Sample::kWarps == kConsumers / 32);
+  // Work tiles whose halves have overflowed. They are multiplied again, by planes, after the
+  // others. At most two: when the first is known, the next one has been sampled.
+  unsigned again[2], again_count;
+  device::Barrier all_done;  // by consumer warps, but for these
 };
 
-// A thread's view of the decisions for one work tile after another.
-class Decisions {
+// A block's work tiles, with the decision for each: first all, then those to multiply again.
+template <typename Storage>
+class WorkTiles {
  public:
-  // Whether the next work tile is multiplied by planes, once it is sampled.
-  __device__ bool next(const Sample (&samples)[2], device::Barrier (&sampled)[2]) {
-    const unsigned slot = tiles_ & 1;
-    device::barrier_wait(sampled[slot], tiles_ >> 1 & 1);
-    ++tiles_;
-    return __shfl_sync(~0U, samples[slot].allows_planes(), 0);  // for nvcc: the same in all lanes
+  __device__ explicit WorkTiles(Storage& smem) : smem_(smem) {}
+
+  // The next one, in `index`; false at the end.
+  __device__ bool next(unsigned work, unsigned& index) {
+    if (is_again_) {
+      if (count_ == smem_.again_count) return false;
+      index = smem_.again[count_];
+    } else {
+      index = blockIdx.x + count_ * gridDim.x;
+      if (index >= work) return false;
+    }
+    ++count_;
+    return true;
+  }
+  // Of the one that next() has found, once it is sampled.
+  __device__ Decision decision() const {
+    if (is_again_) return Decision();
+    const unsigned tile = count_ - 1, slot = tile & 1;
+    device::barrier_wait(smem_.sampled[slot], tile >> 1 & 1);
+    Decision decision(smem_.samples[slot]);
+    const auto path = static_cast<std::int32_t>(decision.path);
+    decision.path = static_cast<Path>(__shfl_sync(~0U, path, 0));  // for nvcc: in all lanes
+    return decision;
+  }
+  // Those to multiply again follow. The consumers have done all.
+  __device__ void begin_again() {
+    is_again_ = true;
+    count_ = 0;
   }
 
  private:
-  unsigned tiles_ = 0;
+  Storage& smem_;
+  bool is_again_ = false;
+  unsigned count_ = 0;
 };
 
 // Kernel parameters beside KernelArgs.
@@ -282,44 +311,21 @@ class Producer {
   __device__ explicit Producer(Storage& smem)
       : smem_(smem),
         thread_(static_cast<int>(threadIdx.x)),
-        warp_(__shfl_sync(~0U, thread_ / 32, 0)) {}
+        warp_(__shfl_sync(~0U, thread_ / 32, 0)),
+        to_copy_(smem),
+        to_split_(smem) {}
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
-    for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
-      const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-      const auto copy_tiles = [&](auto copy) {
 #pragma unroll 1
-        for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
-          if (copied_ >= Config::kAhead) split(args, params);
-          copy(k_tile);
-          next_copy();
-        }
-      };
-      if constexpr (kBoxes) {
-        const bool x_is_a = !params.is_transposed;
-        const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
-        copy_tiles([&](int k_tile) {
-          const int k = (work.first_k_tile + k_tile) * kBlockK;
-          __syncwarp();  // all lanes have read the tile in this place
-          copy_boxes(map_x, map_y, x, y, k);
-        });
-      } else {
-        WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
-        WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
-        copy_tiles([&](int) {
-          float* to = smem_.x[stage_of_x_];
-          x.copy([&](int i) {
-            const At at = OfX::at(i, thread_);
-            return to + Config::offset_in_x(at.row, at.k);
-          });
-          y.copy([&](int i) { return own_of_y(i); });
-        });
+    for (int round = 0; round < 2; ++round) {
+      if (round == 1) begin_again();
+      unsigned index = 0;
+      while (to_copy_.next(params.work, index)) copy_work(args, params, index, map_x, map_y);
+      // The last tiles. Groups of copies are empty now, so that each split still waits for its own.
+      for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
+        if (copied_ >= Config::kAhead) split(args, params);
       }
-    }
-    // The last tiles. Groups of copies are empty now, so that each split still waits for its own.
-    for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
-      if (copied_ >= Config::kAhead) split(args, params);
     }
   }
 
@@ -333,6 +339,51 @@ class Producer {
                                                              : static_cast<int>(work.batch_index)) {
     }
   };
+
+  // Copies the k tiles of a work tile, and splits those that have arrived.
+  __device__ void copy_work(const KernelArgs& args, const GemmParams& params, unsigned index,
+                            const device::TensorMap& map_x, const device::TensorMap& map_y) {
+    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+    const auto copy_tiles = [&](auto copy) {
+#pragma unroll 1
+      for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+        if (copied_ >= Config::kAhead) split(args, params);
+        copy(k_tile);
+        next_copy();
+      }
+    };
+    if constexpr (kBoxes) {
+      const bool x_is_a = !params.is_transposed;
+      const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
+      copy_tiles([&](int k_tile) {
+        const int k = (work.first_k_tile + k_tile) * kBlockK;
+        __syncwarp();  // all lanes have read the tile in this place
+        copy_boxes(map_x, map_y, x, y, k);
+      });
+    } else {
+      WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
+      WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
+      copy_tiles([&](int) {
+        float* to = smem_.x[stage_of_x_];
+        x.copy([&](int i) {
+          const At at = OfX::at(i, thread_);
+          return to + Config::offset_in_x(at.row, at.k);
+        });
+        y.copy([&](int i) { return own_of_y(i); });
+      });
+    }
+  }
+
+  // No copies are in flight, but kAhead steps were without one: as if they had not been.
+  __device__ void begin_again() {
+    device::barrier_wait(smem_.all_done, 0);
+    to_copy_.begin_again();
+    to_split_.begin_again();
+    copied_ = 0;
+    phase_of_y_ ^= 1;
+    stage_of_x_ -= Config::kAhead;
+    if (stage_of_x_ < 0) stage_of_x_ += Config::kStagesOfX;
+  }
 
   // Starts the copies of the warp's boxes, from k on.
   __device__ void copy_boxes(const device::TensorMap& map_x, const device::TensorMap& map_y,
@@ -381,15 +432,34 @@ class Producer {
       device::copy_async_wait<Config::kAhead - 1>();
     }
     pipeline_.producer_acquire(smem_.empty);
-    if (by_planes_) {
-      store_planes(smem_.planes[pipeline_.stage]);
+    std::byte* stage = smem_.planes[pipeline_.stage];
+    if (decision_.path == Path::kThree) {
+      store_halves(stage);
+    } else if (decision_.path == Path::kSix) {
+      store_planes(stage);
     } else {
-      copy_y(reinterpret_cast<float*>(smem_.planes[pipeline_.stage]));
+      copy_y(reinterpret_cast<float*>(stage));
     }
     if (--left_ == 0) publish_range();
     device::fence_async_proxy();
     device::barrier_arrive(smem_.full[pipeline_.stage]);
     pipeline_.advance();
+  }
+
+  __device__ void store_halves(std::byte* halves) {
+    const float scale = decision_.scale_y;
+#pragma unroll
+    for (int i = 0; i < OfY::kCount; ++i) {
+      const auto v = device::load_vector<float4>(own_of_y(i));
+      const HalfSplit low(v.x * scale, v.y * scale), high(v.z * scale, v.w * scale);
+      const At at = OfY::at(i, thread_);
+      std::byte* to = halves + Config::offset_in_plane(at.row, at.k);
+#pragma unroll
+      for (int half = 0; half < kHalves; ++half) {
+        device::store_vector(reinterpret_cast<float*>(to + half * Config::kPlaneBytes),
+                             make_float2(float_of(low.half[half]), float_of(high.half[half])));
+      }
+    }
   }
 
   __device__ void store_planes(std::byte* planes) {
@@ -427,9 +497,10 @@ class Producer {
 
   // The next work tile to split.
   __device__ void begin_work(const KernelArgs& args, const GemmParams& params) {
-    left_ = params.split_k.work_tile(split_work_, args.workspace).k_tiles;
-    split_work_ += gridDim.x;
-    by_planes_ = decisions_.next(smem_.samples, smem_.sampled);
+    unsigned index = 0;
+    to_split_.next(params.work, index);
+    left_ = params.split_k.work_tile(index, args.workspace).k_tiles;
+    decision_ = to_split_.decision();
   }
 
   __device__ void publish_range() {
@@ -443,21 +514,22 @@ class Producer {
   Pipeline<Config::kStages> pipeline_;
   unsigned copied_ = 0;  // tiles
   int stage_of_x_ = 0, stage_of_y_ = 0;
-  unsigned phase_of_y_ = 1;           // of `copied` of the oldest tile, once kAhead are in flight
-  unsigned split_work_ = blockIdx.x;  // the next work tile to split
-  int left_ = 0, slot_ = 0;           // k tiles of the one before, and its place in range_of_y
-  bool by_planes_ = true;             // it, not in FP32
-  Decisions decisions_;
+  unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
+  WorkTiles<Storage> to_copy_, to_split_;
+  // Of the work tile that is split: its k tiles that are left, its place in range_of_y.
+  int left_ = 0, slot_ = 0;
+  Decision decision_;
   Range range_;  // of its y
 };
 
-// A consumer thread's fragments of x: per slice and plane its part of 64×16 elements, rows
+// A consumer thread's fragments of x: per slice and plane, or half, its part of 64×16 elements, rows
 // row_of_lanes(t / 4) of the warp's 16 and 8 further, k of t % 4 · 2 and the next, and 8 further.
-using Fragments = std::uint32_t[kSlices][kPlanes][4];
+template <int kParts>
+using Fragments = std::uint32_t[kSlices][kParts][4];
 
-template <typename Config>
-__device__ void load_fragments(const GemmStorage<Config>& smem, int stage, int consumer,
-                               Range& range, Fragments& fragments) {
+// Calls split(slice, i, first, second) for word i of each slice.
+template <typename Config, typename F>
+__device__ void for_pairs_of_x(const GemmStorage<Config>& smem, int stage, int consumer, F split) {
   const float* x = smem.x[stage];
   const int first = Config::offset_in_x(
       consumer / 32 * 16 + Config::row_of_lanes(consumer % 32 / 4), consumer % 4 * 2);
@@ -466,10 +538,7 @@ __device__ void load_fragments(const GemmStorage<Config>& smem, int stage, int c
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float2 v = Config::load_pair(x, first, slice, i);
-      const Split split(v.x, v.y);
-      range.add(v.x, v.y, split);
-#pragma unroll
-      for (int p = 0; p < kPlanes; ++p) fragments[slice][p][i] = split.plane[p];
+      split(slice, i, v.x, v.y);
     }
   }
 }
@@ -480,6 +549,7 @@ class Consumer {
   static constexpr int kSums = Config::kSums;
   // Totals beyond these are in shared memory.
   static constexpr int kTotalsInRegisters = kSums - Config::kTotalsInMemory;
+  static constexpr auto kMajorOfY = Config::kYAlongK ? device::Major::kK : device::Major::kMN;
   using Storage = GemmStorage<Config>;
   using Sums = float[kSums];
   using Totals = float[kTotalsInRegisters];
@@ -494,7 +564,7 @@ class Consumer {
     if (index >= params.work) return;
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     const int warp = consumer_ / 32;
-    const auto distance = [&]<bool kAlongK, int kRowsOfTile>(bool is_a) {
+    const auto distances = [&]<bool kAlongK, int kRowsOfTile>(bool is_a) {
       constexpr int kRows = kRowsOfTile / Sample::kWarps;
       const std::int64_t row = (is_a ? work.row : work.col) + warp * kRows;
       const std::int64_t ld = is_a ? args.lda : args.ldb;
@@ -503,17 +573,18 @@ class Consumer {
       const int rows = at_most((is_a ? args.shape.m : args.shape.n) - row, kRows);
       const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
       const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
-      return largest_distance<kAlongK, kRows>(
+      return sample_rows<kAlongK, kRows>(
           from + (kAlongK ? row * ld + first_k : first_k * ld + row), ld, rows, k);
     };
-    const std::uint32_t of_x = distance.template operator()<Config::kXAlongK, kRowsOfX>(
-                            !params.is_transposed),
-                        of_y = distance.template operator()<Config::kYAlongK, Config::kColumns>(
-                            params.is_transposed);
+    const Distances x = distances.template operator()<Config::kXAlongK, kRowsOfX>(
+                        !params.is_transposed),
+                    y = distances.template operator()<Config::kYAlongK, Config::kColumns>(
+                        params.is_transposed);
     if (consumer_ % 32 == 0) {
       Sample& sample = smem_.samples[samples_ & 1];
-      sample.of_x[warp] = of_x;
-      sample.of_y[warp] = of_y;
+      sample.x[warp] = x;
+      sample.y[warp] = y;
+      if (consumer_ == 0) sample.allows_halves = allows_halves_;
       device::barrier_arrive(smem_.sampled[samples_ & 1]);
     }
     ++samples_;
@@ -521,13 +592,19 @@ class Consumer {
 
   // sums ← the products of a work tile, in two levels: sums of `sum_k_tiles` k tiles are added to
   // totals.
-  __device__ void multiply(int k_tiles, int sum_k_tiles, Range& range, Sums& sums) {
+  template <bool kByHalves>
+  __device__ void multiply(int k_tiles, int sum_k_tiles, float scale, Range& range, Sums& sums) {
     Totals totals{};
     bool has_totals = false;
     for (;;) {
 #pragma unroll
       for (int i = 0; i < kSums; ++i) sums[i] = 0.0F;
-      add_products(k_tiles < sum_k_tiles ? k_tiles : sum_k_tiles, range, sums);
+      const int of_sum = k_tiles < sum_k_tiles ? k_tiles : sum_k_tiles;
+      if constexpr (kByHalves) {
+        add_products_of_halves(of_sum, scale, sums);
+      } else {
+        add_products_of_planes(of_sum, range, sums);
+      }
       k_tiles -= sum_k_tiles;
       if (k_tiles <= 0) break;
       add_to_totals(has_totals, sums, totals);
@@ -577,17 +654,29 @@ class Consumer {
     for (int i = 0; i < kSums; ++i) sums[i] = static_cast<float>(acc[i / 4][i % 4]);
   }
 
+  // Whether halves of the work tile have overflowed: a sum is NaN or Inf. Then it is multiplied
+  // again, and the work tiles from the next but one on by planes. The same in all consumers.
+  __device__ bool have_overflowed(unsigned index, const Sums& sums) {
+    if (any_of(is_special(sums) ? 1 : 0) == 0) return false;
+    if (consumer_ == 0) smem_.again[smem_.again_count++] = index;
+    allows_halves_ = false;
+    return true;
+  }
+
+  // The consumer warp has done all work tiles but those that are multiplied again.
+  __device__ void finish_all() {
+    __syncwarp();
+    if (consumer_ % 32 == 0) device::barrier_arrive(smem_.all_done);
+  }
+
   // Whether the sums of the work tile need FP32: one is NaN or Inf, or so small that products may
   // be missing which planes have lost. The same in all consumers.
   __device__ bool needs_fp32(int k, const Range& range, const Sums& sums) {
-    float special = 0.0F;  // NaN if a sum is NaN or Inf
-#pragma unroll
-    for (int i = 0; i < kSums; ++i) special += 0.0F * sums[i];
     const auto& range_of_y = smem_.range_of_y[slot_];
     skip_range();
     const bool may_lose = Range::may_lose(range.word()) || Range::may_lose(range_of_y[consumer_]);
     constexpr unsigned kSpecial = 1, kMayLose = 2;
-    const unsigned found = any_of((special != special ? kSpecial : 0) | (may_lose ? kMayLose : 0));
+    const unsigned found = any_of((is_special(sums) ? kSpecial : 0) | (may_lose ? kMayLose : 0));
     if ((found & kSpecial) != 0) return true;
     if (found == 0) return false;
     smem_.range_of_x[consumer_] = range.word();
@@ -611,6 +700,14 @@ class Consumer {
   }
 
  private:
+  // Whether one is NaN or Inf.
+  static __device__ bool is_special(const Sums& sums) {
+    float special = 0.0F;  // then NaN
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) special += 0.0F * sums[i];
+    return special != special;
+  }
+
   // The bits of all consumers.
   __device__ unsigned any_of(unsigned bits) {
 #pragma unroll
@@ -624,48 +721,93 @@ class Consumer {
     return all;
   }
 
-  // sums += the products of the next k tiles. Those of a k tile are a run, small products first.
-  __device__ void add_products(int k_tiles, Range& range, Sums& sums) {
+  // sums += the products of the next k tiles, of `kParts` planes or halves. Those of a k tile are a
+  // run. `load` splits two elements of x and stores their parts. `issue` issues the products:
+  // mma(slice, i, j, adds) is that of part i of x and part j of y.
+  template <int kParts, typename Load, typename Mma, typename Issue>
+  __device__ void add_products(int k_tiles, Load load, Mma mma, Issue issue, Sums& sums) {
     float acc[kSums]{};
 #pragma unroll 1
     for (; k_tiles > 0; --k_tiles) {
       pipeline_.consumer_wait(smem_.full);
-      Fragments x;
-      load_fragments(smem_, stage_of_x_, consumer_, range, x);
+      Fragments<kParts> x;
+      for_pairs_of_x<Config>(
+          smem_, stage_of_x_, consumer_, [&](int slice, int i, float first, float second) {
+            load(first, second, [&](int part, std::uint32_t pair) { x[slice][part][i] = pair; });
+          });
       const std::byte* y = smem_.planes[pipeline_.stage];
-      const auto mma = [&](int slice, int plane_x, int plane_y, bool adds) {
-        constexpr auto kMajor = Config::kYAlongK ? device::Major::kK : device::Major::kMN;
-        device::warpgroup_mma_bf16<Config::kColumns, kMajor>(
-            acc, x[slice][plane_x],
-            Config::descriptor(y + plane_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
-            adds);
-      };
       device::warpgroup_arrive();
-      // idea:begin Bf16x6
-#pragma unroll
-      for (int slice = 0; slice < kSlices; ++slice) {
-        mma(slice, 0, 2, slice > 0);
-        mma(slice, 1, 1, true);
-        mma(slice, 2, 0, true);
-        mma(slice, 0, 1, true);
-        mma(slice, 1, 0, true);
-      }
-#pragma unroll
-      for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
-      // idea:end
+      issue([&](int slice, int part_x, int part_y, bool adds) {
+        mma(acc, x[slice][part_x],
+            Config::descriptor(y + part_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
+            adds);
+      });
       device::warpgroup_commit();
       device::warpgroup_wait<0>();
       device::warpgroup_fence_operand(acc);
 #pragma unroll
       for (int i = 0; i < kSums; ++i) sums[i] += acc[i];
       for (auto& slice : x) {
-        for (auto& of_plane : slice) device::warpgroup_fence_operand(of_plane);
+        for (auto& of_part : slice) device::warpgroup_fence_operand(of_part);
       }
       __syncwarp();  // all lanes have read x before one releases it
       if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
       pipeline_.advance();
       if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
     }
+  }
+
+  // Small products first.
+  __device__ void add_products_of_planes(int k_tiles, Range& range, Sums& sums) {
+    add_products<kPlanes>(
+        k_tiles,
+        [&](float first, float second, auto store) {
+          const Split split(first, second);
+          range.add(first, second, split);
+#pragma unroll
+          for (int p = 0; p < kPlanes; ++p) store(p, split.plane[p]);
+        },
+        [](auto& acc, const auto& x, device::MatrixDescriptor y, bool adds) {
+          device::warpgroup_mma_bf16<Config::kColumns, kMajorOfY>(acc, x, y, adds);
+        },
+        [](auto mma) {
+          // idea:begin Bf16x6
+#pragma unroll
+          for (int slice = 0; slice < kSlices; ++slice) {
+            mma(slice, 0, 2, slice > 0);
+            mma(slice, 1, 1, true);
+            mma(slice, 2, 0, true);
+            mma(slice, 0, 1, true);
+            mma(slice, 1, 0, true);
+          }
+#pragma unroll
+          for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
+          // idea:end
+        },
+        sums);
+  }
+
+  __device__ void add_products_of_halves(int k_tiles, float scale, Sums& sums) {
+    add_products<kHalves>(
+        k_tiles,
+        [&](float first, float second, auto store) {
+          const HalfSplit split(first * scale, second * scale);
+#pragma unroll
+          for (int half = 0; half < kHalves; ++half) store(half, split.half[half]);
+        },
+        [](auto& acc, const auto& x, device::MatrixDescriptor y, bool adds) {
+          device::warpgroup_mma_f16<Config::kColumns, kMajorOfY>(acc, x, y, adds);
+        },
+        [](auto mma) {
+#pragma unroll
+          for (int slice = 0; slice < kSlices; ++slice) {
+            mma(slice, 0, 1, slice > 0);
+            mma(slice, 1, 0, true);
+          }
+#pragma unroll
+          for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
+        },
+        sums);
   }
 
   // The total of sums[kTotalsInRegisters + i] and of the next three.
@@ -702,6 +844,7 @@ class Consumer {
   int stage_of_x_ = 0;
   int slot_ = 0, votes_ = 0;  // in range_of_y; the next set of votes
   unsigned samples_ = 0;
+  bool allows_halves_ = true;
 };
 
 // Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
@@ -780,32 +923,48 @@ template <typename Config>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
-  Decisions decisions;
+  WorkTiles<GemmStorage<Config>> tiles(smem);
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
   consumer.sample(args, params, blockIdx.x);
-  for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
-    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-    const bool by_planes = decisions.next(smem.samples, smem.sampled);
-    if (thread == 0 && work.first_k_tile == 0) {
-      params.decisions[params.split_k.tile_of(index)] = by_planes ? kDecidedSix : kDecidedFp64;
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    if (round == 1) {
+      consumer.finish_all();
+      device::barrier_wait(smem.all_done, 0);
+      tiles.begin_again();
     }
-    consumer.sample(args, params, index + gridDim.x);
-    float sums[Config::kSums];
-    Range range;
-    if (by_planes) {
-      consumer.multiply(work.k_tiles, params.sum_k_tiles, range, sums);
-    } else {
-      consumer.multiply_fp64(work.k_tiles, sums);
-    }
-    const KernelArgs out = output_of(args, params.split_k, work);
-    const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
-    const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
-    if (!by_planes) consumer.skip_range();
-    if (by_planes && consumer.needs_fp32(k, range, sums)) {
-      multiply_fp32(args, out, params, work, k, thread, smem.fp32);
-    } else {
-      store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
-                         thread, sums);
+    unsigned index = 0;
+    while (tiles.next(params.work, index)) {
+      const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+      const Decision decision = tiles.decision();
+      if (thread == 0 && work.first_k_tile == 0) {
+        params.decisions[params.split_k.tile_of(index)] = static_cast<std::int32_t>(decision.path);
+      }
+      if (round == 0) consumer.sample(args, params, index + gridDim.x);
+      float sums[Config::kSums];
+      Range range;
+      if (decision.path == Path::kThree) {
+        consumer.template multiply<true>(work.k_tiles, params.sum_k_tiles, decision.scale_x, range,
+                                         sums);
+        const float unscale = decision.unscale();
+#pragma unroll
+        for (float& sum : sums) sum *= unscale;
+      } else if (decision.path == Path::kSix) {
+        consumer.template multiply<false>(work.k_tiles, params.sum_k_tiles, 1.0F, range, sums);
+      } else {
+        consumer.multiply_fp64(work.k_tiles, sums);
+      }
+      const KernelArgs out = output_of(args, params.split_k, work);
+      const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
+      const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
+      if (decision.path != Path::kSix) consumer.skip_range();
+      if (decision.path == Path::kThree && consumer.have_overflowed(index, sums)) continue;
+      if (decision.path == Path::kSix && consumer.needs_fp32(k, range, sums)) {
+        multiply_fp32(args, out, params, work, k, thread, smem.fp32);
+      } else {
+        store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
+                           thread, sums);
+      }
     }
   }
 }
@@ -826,6 +985,8 @@ __global__ void __launch_bounds__(kNumThreads, 1)
     for (device::Barrier& sampled : smem.sampled) {
       device::barrier_init(sampled, kConsumers / 32);
     }
+    device::barrier_init(smem.all_done, kConsumers / 32);
+    smem.again_count = 0;
     device::barrier_init_fence();
     if (params.boxes) {
       device::prefetch_tensor(map_x);

@@ -76,14 +76,73 @@ TEST(Bf16Range, KnowsTheLargestAndTheSmallestButZero) {
   EXPECT_TRUE(Range::may_lose(range_of(0.0F, 0x1p-149F).word()));  // its planes are 0
 }
 
-// Sums of distances over a sample.
+constexpr std::uint32_t kOctaves = kOctave * kSampled;
+
+// Rows whose largest element is 2^exponent. `in_row`: mean distance of their elements, in 1/64
+// octaves; `in_tile`: from the largest of all rows.
+Distances distances(std::uint32_t in_row, std::uint32_t in_tile, int exponent = 0) {
+  Distances of;
+  of.in_row = in_row * (kOctaves / 64);
+  of.largest = static_cast<std::uint32_t>(exponent + 127) * kOctave;
+  of.in_tile = static_cast<int>(in_tile * (kOctaves / 64)) - static_cast<int>(of.largest * kSampled);
+  return of;
+}
+
 TEST(Bf16Sample, AllowsPlanesBetweenItsBounds) {
-  constexpr std::uint32_t kOctaves = kOctave * kSampled;
-  EXPECT_TRUE(allows_planes(2 * kOctaves, 2 * kOctaves));
-  EXPECT_TRUE(allows_planes(kOctaves / 16, 0));
-  EXPECT_FALSE(allows_planes(kOctaves / 32, kOctaves / 64));
-  EXPECT_TRUE(allows_planes(12 * kOctaves, 23 * kOctaves / 2));
-  EXPECT_FALSE(allows_planes(12 * kOctaves, 12 * kOctaves));
+  const auto is_fp64 = [](std::uint32_t a, std::uint32_t b) {
+    return decide(distances(a, a), distances(b, b)) == Path::kFp64;
+  };
+  EXPECT_FALSE(is_fp64(2 * 64, 2 * 64));
+  EXPECT_FALSE(is_fp64(4, 0));
+  EXPECT_TRUE(is_fp64(2, 1));
+  EXPECT_FALSE(is_fp64(12 * 64, 23 * 32));
+  EXPECT_TRUE(is_fp64(12 * 64, 12 * 64));
+}
+
+TEST(Bf16Sample, AllowsHalvesWhereFewElementsAreFarBelowTheLargest) {
+  const auto path = [](std::uint32_t a, std::uint32_t b, int exponent = 0) {
+    return decide(distances(64, a, exponent), distances(64, b));
+  };
+  EXPECT_EQ(path(5 * 64, 5 * 64), Path::kThree);
+  EXPECT_EQ(path(5 * 64, 5 * 64 + 1), Path::kSix);
+  EXPECT_EQ(path(64, 64, kMostExponent), Path::kThree);
+  EXPECT_EQ(path(64, 64, kMostExponent + 1), Path::kSix);
+  EXPECT_EQ(path(64, 64, -kMostExponent), Path::kThree);
+  EXPECT_EQ(path(64, 64, -kMostExponent - 1), Path::kSix);
+  Distances biased = distances(64, 64);
+  biased.in_tile = Distances::kBiased;
+  EXPECT_EQ(decide(biased, distances(64, 64)), Path::kSix);
+  EXPECT_EQ(decide(distances(64, 64), biased), Path::kSix);
+}
+
+TEST(Fp16Halves, HoldAllBitsButTheLast) {
+  std::mt19937 random(3);
+  std::uniform_int_distribution<std::uint32_t> bits(bits_of(0x1p0F), bits_of(0x1p16F) - 0x2000);
+  int rounded[3] = {};
+  for (int i = 0; i < 20'000; ++i) {
+    const float x = float_of(bits(random));
+    const HalfSplit split(x, -x);
+    const double sum = static_cast<double>(from_fp16(split.half[0] & 0xFFFFU)) +
+                       from_fp16(split.half[1] & 0xFFFFU);
+    const double negative = static_cast<double>(from_fp16(split.half[0] >> 16)) +
+                            from_fp16(split.half[1] >> 16);
+    EXPECT_EQ(negative, -sum);
+    const double last_bit = std::ldexp(1.0, std::ilogb(x) - 23);
+    const std::uint32_t rounding = rounding_of_halves(bits_of(x));
+    ASSERT_EQ((sum - x) / last_bit, static_cast<double>(rounding) - 1.0) << x;
+    ASSERT_EQ(rounding_of_halves(bits_of(-x)), rounding);
+    ++rounded[rounding];
+  }
+  EXPECT_NEAR(rounded[0], 2500, 200);
+  EXPECT_NEAR(rounded[2], 2500, 200);
+}
+
+TEST(Fp16Halves, AreNotFiniteWhereTheyOverflow) {
+  for (const float x : {65520.0F, -1e20F, INFINITY, NAN}) {
+    const HalfSplit split(1.0F, x);
+    const float hi = from_fp16(split.half[0] >> 16), lo = from_fp16(split.half[1] >> 16);
+    EXPECT_TRUE(std::isnan(hi + lo)) << x;
+  }
 }
 
 }  // namespace

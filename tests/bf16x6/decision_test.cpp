@@ -14,7 +14,7 @@
 namespace tilegate::bf16x6 {
 namespace {
 
-constexpr int kByPlanes = 6, kByFp64 = 64;
+constexpr int kByHalves = 3, kByPlanes = 6, kByFp64 = 64;
 
 class Bf16Decision : public SplitTest<stage> {};
 
@@ -43,7 +43,69 @@ void expect_decision(const Factor& of_a, const Factor& of_b, int decision) {
 
 float one(std::int64_t /*row*/, std::int64_t /*k*/) { return 1.0F; }
 
-TEST_F(Bf16Decision, TakesPlanesForOrdinaryOperands) { expect_decision(one, one, kByPlanes); }
+TEST_F(Bf16Decision, TakesHalvesForOrdinaryOperands) { expect_decision(one, one, kByHalves); }
+
+TEST_F(Bf16Decision, TakesHalvesWhereRowsDifferLittle) {
+  const auto of_a = [](float exponent) {
+    return [=](std::int64_t row, std::int64_t /*k*/) {
+      return std::exp2(static_cast<float>(row % 3) + exponent);
+    };
+  };
+  expect_decision(of_a(30.0F), of_a(-40.0F), kByHalves);
+  expect_decision(of_a(-100.0F), one, kByPlanes);  // too small for a scale
+}
+
+// All elements of a row are rounded down: 3001 is above 2^11, and 1 modulo 4.
+TEST_F(Bf16Decision, TakesPlanesWhereHalvesHaveABias) {
+  for (const std::int64_t row : {0, 33}) {
+    for (const Operand operand : {Operand::kA, Operand::kB}) {
+      Operation operation(Problem::dense({70, 40, 200}));
+      const models::Rows rows = operation.rows(operand, 0);
+      std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+      for (std::int64_t k = 0; k < rows.k; ++k) {
+        float& value = values[static_cast<std::size_t>(row * rows.next_row + k * rows.next_k)];
+        value = std::copysign(k % 2 == 0 ? 1.0F : 2.0F, value) * (1.0F + 3001.0F * 0x1p-23F);
+      }
+      EXPECT_EQ(run(stage, operation).decision, kByPlanes) << row;
+    }
+  }
+}
+
+// Work tiles whose sample does not show their largest elements. In the last one Inf stays Inf.
+TEST_F(Bf16Decision, MultipliesAgainByPlanesWhereHalvesOverflow) {
+  const std::int64_t blocks = device::current().multiprocessors, count = 4 * blocks - 1;
+  constexpr std::int64_t kRows = 4, kCols = 4, kK = 160;
+  constexpr std::int64_t kNotInSample = 12;
+  Operation operation(Problem::dense({kRows, kCols, kK}, Op::kN, Op::kT, count));
+  const auto is_large = [&](std::int64_t product) { return product % blocks != 0; };
+  for (std::int64_t product = 0; product < count; ++product) {
+    if (!is_large(product)) continue;
+    operation.a[static_cast<std::size_t>((product * kRows + 1) * kK + kNotInSample)] = 1e6F;
+  }
+  const Result result = run(stage, operation, "64x128");
+  for (std::int64_t product = 0; product < count; ++product) {
+    // By planes from the third of a block on: then its first is known.
+    ASSERT_EQ(result.workspace[static_cast<std::size_t>(product)],
+              is_large(product) ? kByPlanes : kByHalves)
+        << product;
+    const models::Rows a = operation.rows(Operand::kA, product),
+                       b = operation.rows(Operand::kB, product);
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      for (std::int64_t col = 0; col < kCols; ++col) {
+        double sum = 0.0, magnitude = 0.0;
+        for (std::int64_t k = 0; k < kK; ++k) {
+          const double of = static_cast<double>(a.data[row * a.next_row + k * a.next_k]) *
+                            b.data[col * b.next_row + k * b.next_k];
+          sum += of;
+          magnitude += std::fabs(of);
+        }
+        const float found =
+            result.c[static_cast<std::size_t>((product * kRows + row) * kCols + col)];
+        ASSERT_LE(std::fabs(found - sum), 0x1p-21 * magnitude) << product << ' ' << row << col;
+      }
+    }
+  }
+}
 
 TEST_F(Bf16Decision, IgnoresTheScalesOfRows) {
   expect_decision(
@@ -87,7 +149,7 @@ TEST_F(Bf16Decision, TakesFp64ForWideOperands) {
 TEST_F(Bf16Decision, TakesFp64WhereAllElementsAreAlmostEqual) {
   Operation operation(Problem::dense({70, 40, 200}));
   for (float& a : operation.a) a = 1.0F + a * 1e-6F;
-  EXPECT_EQ(run(stage, operation).decision, kByPlanes);
+  EXPECT_NE(run(stage, operation).decision, kByFp64);
   for (float& b : operation.b) b = 1.0F + b * 1e-6F;
   EXPECT_EQ(run(stage, operation).decision, kByFp64);
 }
@@ -99,8 +161,8 @@ TEST_F(Bf16Decision, IsOfATile) {
   for (std::size_t k = 1; k < 200; ++k) operation.a[last_row + k] = 0.0F;
   const Result result = run(stage, operation, "64x128");
   const std::vector<std::int32_t> decisions(result.workspace.begin(), result.workspace.begin() + 6);
-  EXPECT_EQ(decisions, (std::vector<std::int32_t>{kByPlanes, kByPlanes, kByPlanes, kByPlanes,
-                                                  kByPlanes, kByFp64}));
+  EXPECT_EQ(decisions, (std::vector<std::int32_t>{kByHalves, kByHalves, kByHalves, kByHalves,
+                                                  kByHalves, kByFp64}));
 }
 
 // Blocks have four work tiles, every other of them in FP64.
@@ -116,7 +178,7 @@ TEST_F(Bf16Decision, ChangesFromWorkTileToWorkTile) {
   const Result result = run(stage, operation, "64x128");
   for (std::int64_t product = 0; product < count; ++product) {
     ASSERT_EQ(result.workspace[static_cast<std::size_t>(product)],
-              is_in_fp64(product) ? kByFp64 : kByPlanes)
+              is_in_fp64(product) ? kByFp64 : kByHalves)
         << product;
     if (!is_in_fp64(product)) continue;
     const auto c = static_cast<std::size_t>(product * kRows * kCols);

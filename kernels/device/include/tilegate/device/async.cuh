@@ -73,8 +73,8 @@
 //   warpgroup_mma_tf32<N>(acc, a, b, adds)  unless `adds`, acc = a·bᵀ. How sums are rounded:
 //                                  cpu/executor/tensor_arithmetic.hpp. The first two, as <N,
 //                                  MajorA, MajorB>, take tiles of either Major
-//   warpgroup_mma_bf16<N, MajorB>(acc, a, b, adds)  with a in registers: 16×16 of 16 bits, in the
-//                                  same layout as bytes of int8
+//   warpgroup_mma_f16<N, MajorB>(acc, a, b, adds)   with a in registers: 16×16 of 16 bits, in the
+//   warpgroup_mma_bf16<N, MajorB>(acc, a, b, adds)  same layout as bytes of int8
 //   warpgroup_commit()             closes a group of multiplications
 //   warpgroup_wait<Pending>()      waits until at most the `Pending` youngest groups run. Only then
 //                                  may the thread use acc, and any thread overwrite the tiles

@@ -105,27 +105,43 @@ __device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, Mat
   }
 }
 
-// With a in registers, K-major.
+// The same with a in registers, K-major.
+#define TILEGATE_FLOAT_MMA_REGISTERS_64(types)                                                  \
+  asm volatile(                                                                                 \
+      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %37, 0;\n"                                        \
+      "wgmma.mma_async.sync.aligned.m64n64" types " {" TILEGATE_PLACES_32                       \
+      "}, {%32, %33, %34, %35}, %36, adds, 1, 1, %38;\n}"                                       \
+      : TILEGATE_REGISTERS_32("+f", acc)                                                        \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),        \
+        "n"(static_cast<int>(kMajorB)))
+#define TILEGATE_FLOAT_MMA_REGISTERS_128(types)                                                 \
+  asm volatile(                                                                                 \
+      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %69, 0;\n"                                        \
+      "wgmma.mma_async.sync.aligned.m64n128" types " {" TILEGATE_PLACES_64                      \
+      "}, {%64, %65, %66, %67}, %68, adds, 1, 1, %70;\n}"                                       \
+      : TILEGATE_REGISTERS_64("+f", acc)                                                        \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),        \
+        "n"(static_cast<int>(kMajorB)))
+
+template <int kN, Major kMajorB = Major::kK>
+__device__ void warpgroup_mma_f16(float (&acc)[kN / 2], const std::uint32_t (&a)[4],
+                                  MatrixDescriptor b, bool adds = true) {
+  static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
+  if constexpr (kN == 64) {
+    TILEGATE_FLOAT_MMA_REGISTERS_64("k16.f32.f16.f16");
+  } else {
+    TILEGATE_FLOAT_MMA_REGISTERS_128("k16.f32.f16.f16");
+  }
+}
+
 template <int kN, Major kMajorB = Major::kK>
 __device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], const std::uint32_t (&a)[4],
                                    MatrixDescriptor b, bool adds = true) {
   static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
   if constexpr (kN == 64) {
-    asm volatile(
-        "{\n.reg .pred adds;\nsetp.ne.s32 adds, %37, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" TILEGATE_PLACES_32
-        "}, {%32, %33, %34, %35}, %36, adds, 1, 1, %38;\n}"
-        : TILEGATE_REGISTERS_32("+f", acc)
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),
-          "n"(static_cast<int>(kMajorB)));
+    TILEGATE_FLOAT_MMA_REGISTERS_64("k16.f32.bf16.bf16");
   } else {
-    asm volatile(
-        "{\n.reg .pred adds;\nsetp.ne.s32 adds, %69, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" TILEGATE_PLACES_64
-        "}, {%64, %65, %66, %67}, %68, adds, 1, 1, %70;\n}"
-        : TILEGATE_REGISTERS_64("+f", acc)
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),
-          "n"(static_cast<int>(kMajorB)));
+    TILEGATE_FLOAT_MMA_REGISTERS_128("k16.f32.bf16.bf16");
   }
 }
 
@@ -141,6 +157,8 @@ __device__ void warpgroup_mma_tf32(float (&acc)[kN / 2], MatrixDescriptor a, Mat
   }
 }
 
+#undef TILEGATE_FLOAT_MMA_REGISTERS_128
+#undef TILEGATE_FLOAT_MMA_REGISTERS_64
 #undef TILEGATE_FLOAT_MMA_128
 #undef TILEGATE_FLOAT_MMA_64
 #undef TILEGATE_REGISTERS_64

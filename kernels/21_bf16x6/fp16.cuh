@@ -1,0 +1,36 @@
+// A scaled float as the sum of two FP16 numbers, hi + lo (Ootomo and Yokota; citation: README.md).
+// For host and device.
+//
+// hi is x rounded to FP16, lo is x − hi rounded. FP16 has 11 significant bits, so hi + lo has 23 of
+// the 24 bits of x: the error is at most 2^-23·|x| + 2^-25, the second because FP16 numbers are
+// multiples of 2^-24. lo·lo is left out of products: at most 2^-22·|x·y|, typically far less.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/fp16.cuh>
+#include <tilegate/device/device.cuh>
+
+namespace tilegate::bf16x6 {
+
+constexpr int kHalves = 2;
+
+// Two numbers, one pair per half. From 65520 on halves are Inf and −Inf, so that products are NaN.
+struct HalfSplit {
+  std::uint32_t half[kHalves];
+
+  __host__ __device__ HalfSplit(float first, float second) {
+    half[0] = to_fp16x2(first, second);
+    half[1] = to_fp16x2(first - from_fp16(half[0] & 0xFFFFU), second - from_fp16(half[0] >> 16));
+  }
+};
+
+// How a number of 24 bits is rounded to 23, hi + lo, in units of its last bit: 0 down, 1 not at all,
+// 2 up. `bits` are those of a float. Of the 13 bits that hi leaves, an odd number above 2^11 is
+// rounded to a multiple of four.
+__host__ __device__ inline std::uint32_t rounding_of_halves(std::uint32_t bits) {
+  const std::uint32_t is_rounded = (bits >> 12 ^ bits >> 11) & bits & 1U;
+  return 1U - is_rounded + (is_rounded << 1 & bits);
+}
+
+}  // namespace tilegate::bf16x6
