@@ -38,13 +38,13 @@ struct Tile {
   int columns;  // of the accumulators
   bool is_transposed;
   int block_m, block_n;
-  // Expected for a k tile, on an NVIDIA H200: by planes with copies of boxes and of words, in FP64.
+  // Expected for a k tile: by halves with copies of boxes and of words, in FP64.
   double k_tile_seconds, words_k_tile_seconds, fp64_k_tile_seconds;
 };
 constexpr Tile kTiles[] = {
-    {"128x128", 128, false, kRowsOfX, 128, 1.17e-6, 1.86e-6, 2.37e-6},
-    {"128x64", 64, false, kRowsOfX, 64, 0.73e-6, 1.35e-6, 1.33e-6},
-    {"64x128", 64, true, 64, kRowsOfX, 0.82e-6, 1.2e-6, 1.37e-6},
+    {"128x128", 128, false, kRowsOfX, 128, 0.79e-6, 1.6e-6, 2.37e-6},
+    {"128x64", 64, false, kRowsOfX, 64, 0.545e-6, 1.0e-6, 1.33e-6},
+    {"64x128", 64, true, 64, kRowsOfX, 0.55e-6, 1.2e-6, 1.37e-6},
 };
 
 // How the tiles are divided among blocks: the first `whole` are not split, the others into
@@ -70,21 +70,22 @@ bool copies_boxes(const Problem& problem) {
 // Expected seconds; how they were found is in EXPERIMENTS.md.
 double seconds(const Tile& tile, const Partition& partition, const Problem& problem,
                const Device& device, bool in_fp64) {
-  constexpr double kLaunches = 7e-6, kTileSeconds = 4.3e-6;  // both ends of a tile
-  constexpr double kWordsOfC = 4e-6;                         // per tile
+  constexpr double kLaunch = 3.5e-6, kReduction = 3.5e-6;
+  constexpr double kTileSeconds = 4.3e-6;  // both ends of a tile
+  constexpr double kWordsOfC = 4e-6;       // per tile
   const std::int64_t sms = device.multiprocessors;
-  const double by_planes = copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
-  const double k_tile_seconds = in_fp64 ? tile.fp64_k_tile_seconds : by_planes;
+  const double by_halves = copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
+  const double k_tile_seconds = in_fp64 ? tile.fp64_k_tile_seconds : by_halves;
   const double ends = kTileSeconds + (allows_float2_of_c(problem) ? 0.0 : kWordsOfC);
   const auto of = [&](std::int64_t count, std::int64_t k_tiles) {
     return static_cast<double>(ceil_div(count, sms)) *
            (static_cast<double>(k_tiles) * k_tile_seconds + ends);
   };
-  double time = kLaunches + of(partition.whole, partition.k_tiles);
+  double time = kLaunch + of(partition.whole, partition.k_tiles);
   if (partition.split_tiles() > 0) {
     time += of(partition.split_tiles() * partition.k_splits,
                ceil_div(partition.k_tiles, partition.k_splits)) +
-            cost::kPartialSeconds +
+            kReduction + cost::kPartialSeconds +
             2.0 * static_cast<double>(partial_bytes(tile, partition)) / cost::kPartialBandwidth;
   }
   return time;
@@ -129,32 +130,48 @@ int sum_k_tiles(const Partition& partition) {
   return static_cast<int>(std::ceil(std::sqrt(k_tiles)));
 }
 
+// Squared errors of truncation where all products have one sign, in units of 2^-24 of the result:
+// of planes, or of halves in two runs per k tile; and of halves in one run. The large products of
+// halves have 22 bits, so that they lose more.
+constexpr double kTruncation = 0.8, kTruncationOfHalves = 2.2;
+
 // Whether results are as accurate as cuBLAS's where all products have one sign; with others planes
-// gain more. Squared errors in units of 2^-24 of the result. A rounding has 0.17. Addition i of a
-// chain of n rounds i / n of the result, so a chain counts n / 3 roundings; those of sums average
-// over the totals, and those of totals over the splits. Truncation has 0.8. The squared error of
-// the model of cuBLAS is at least 10 % too small.
-bool is_as_accurate(const Partition& partition, const Problem& problem) {
-  constexpr double kTruncation = 0.8, kAddition = 0.17 / 3, kAboveModel = 1.1;
+// and halves gain more. Squared errors as above. A rounding has 0.17. Addition i of a chain of n
+// rounds i / n of the result, so a chain counts n / 3 roundings; those of sums average over the
+// totals, and those of totals over the splits. The squared error of the model of cuBLAS is at least
+// 10 % too small.
+bool is_as_accurate(double truncation, const Partition& partition, const Problem& problem) {
+  constexpr double kAddition = 0.17 / 3, kAboveModel = 1.1;
   const auto splits = static_cast<double>(partition.k_splits),
              sum = static_cast<double>(sum_k_tiles(partition)),
              sums = static_cast<double>(partition.k_tiles) / splits / sum;
-  const double ours = kTruncation + kAddition * (sum / (sums * splits) + sums / splits + splits);
+  const double ours = truncation + kAddition * (sum / (sums * splits) + sums / splits + splits);
   const double of_cublas = double{kCublasError} * 0x1p24;
   return ours <= kAboveModel * of_cublas * of_cublas * products_of_one_sign_in_fp32(problem);
 }
 
+// Whether halves are so accurate in one run per k tile.
+bool takes_one_run(const Partition& partition, const Problem& problem) {
+  return is_as_accurate(kTruncationOfHalves, partition, problem);
+}
+
 // In units of 2^-24 relative to (|A||B|)ij. A wgmma truncates the accumulator and up to 16 products
-// at 2^-25 of the largest, and the sum at 2^-23. A run has one wgmma of large products; all those
-// of small products, which are 2^-7 of the large ones, count 1. The products that are left out, and
-// the planes, count 2. Then come the additions of runs to a sum, of sums to a total, and of splits,
-// alpha and beta.
-std::int64_t rounding_chain(const Partition& partition) {
+// at 2^-25 of the largest, and the sum at 2^-23. A k tile has two wgmma of large products; all
+// those of small products, which are 2^-7 of the large ones, count 1. Left-out products and the
+// rounding of operands count 2 with planes, 5 with halves. Then come the additions of runs to a
+// sum, of sums to a total, and of splits, alpha and beta.
+std::int64_t rounding_chain(const Partition& partition, const Problem& problem) {
   constexpr std::int64_t kWgmma = kSlices * (2 + (kSliceK + 2) / 2);
   const std::int64_t sum = sum_k_tiles(partition);
+  const std::int64_t runs = takes_one_run(partition, problem) ? sum : 2 * sum;
   const std::int64_t sums = ceil_div(ceil_div(partition.k_tiles, partition.k_splits), sum);
-  return kWgmma + 1 + 2 + sum + sums + partition.k_splits - 1 + 2;
+  return kWgmma + 1 + 5 + runs + sums + partition.k_splits - 1 + 2;
 }
+
+// Error of halves relative to the largest element of a row of op(A) times that of a column of
+// op(B), twice: halves are multiples of 2^-24, a tile's largest element is at least 2^kScaled, and
+// the largest of a row and of a column are at most 2^kMostBelowTile below those of the tile.
+constexpr double kOperandError = 0x1p-24 * (1 << static_cast<int>(kMostBelowTile)) / (1 << kScaled);
 
 // Calls f with a Config.
 template <typename F>
@@ -181,6 +198,7 @@ GemmParams gemm_params(const Tile& tile, const Partition& partition, const Probl
           .boxes = copies_boxes(problem),
           .float2_c = allows_float2_of_c(problem),
           .sum_k_tiles = sum_k_tiles(partition),
+          .two_runs = !takes_one_run(partition, problem),
           .fp32 = fp32_args(problem)};
 }
 
@@ -270,14 +288,15 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
   };
   return {.choice = {.status = std::move(status),
                      .configuration = name_of(tile, partition),
-                     .rounding_chain = std::max(rounding_chain(partition),
+                     .rounding_chain = std::max(rounding_chain(partition, problem),
                                                 fp32_rounding_chain(problem) + partition.k_splits),
+                     .operand_error = kOperandError,
                      .workspace_bytes = decision_bytes(partition) + partial_bytes(tile, partition),
                      .decides_on_device = true,
                      .enqueue = enqueue,
                      .kernels = [=] { return planned_kernels(tile, partition, problem, device); }},
           .seconds = seconds(tile, partition, problem, device, false),
-          .is_as_accurate = is_as_accurate(partition, problem),
+          .is_as_accurate = is_as_accurate(kTruncation, partition, problem),
           .fp32_seconds = seconds(tile, partition, problem, device, true)};
 }
 

@@ -25,9 +25,9 @@ struct HalfSplit {
   }
 };
 
-// How a number of 24 bits is rounded to 23, hi + lo, in units of its last bit: 0 down, 1 not at all,
-// 2 up. `bits` are those of a float. Of the 13 bits that hi leaves, an odd number above 2^11 is
-// rounded to a multiple of four.
+// How a number of 24 bits is rounded to 23, hi + lo, in units of its last bit: 0 down, 1 not at
+// all, 2 up. `bits` are those of a float. Of the 13 bits that hi leaves, an odd number above 2^11
+// is rounded to a multiple of four.
 __host__ __device__ inline std::uint32_t rounding_of_halves(std::uint32_t bits) {
   const std::uint32_t is_rounded = (bits >> 12 ^ bits >> 11) & bits & 1U;
   return 1U - is_rounded + (is_rounded << 1 & bits);

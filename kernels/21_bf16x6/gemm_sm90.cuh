@@ -197,6 +197,7 @@ struct GemmParams {
   bool boxes = false;  // TMA can load A and B
   bool float2_c = false;
   int sum_k_tiles = 0;                // k tiles of a sum that is added to a total
+  bool two_runs = false;              // of halves per k tile
   std::int32_t* decisions = nullptr;  // per tile of C
   Fp32Args fp32;
 };
@@ -448,9 +449,12 @@ class Producer {
 
   __device__ void store_halves(std::byte* halves) {
     const float scale = decision_.scale_y;
+    float4 all[OfY::kCount];  // loaded before the first store, behind which no load may go
+#pragma unroll
+    for (int i = 0; i < OfY::kCount; ++i) all[i] = device::load_vector<float4>(own_of_y(i));
 #pragma unroll
     for (int i = 0; i < OfY::kCount; ++i) {
-      const auto v = device::load_vector<float4>(own_of_y(i));
+      const float4& v = all[i];
       const HalfSplit low(v.x * scale, v.y * scale), high(v.z * scale, v.w * scale);
       const At at = OfY::at(i, thread_);
       std::byte* to = halves + Config::offset_in_plane(at.row, at.k);
@@ -522,8 +526,9 @@ class Producer {
   Range range_;  // of its y
 };
 
-// A consumer thread's fragments of x: per slice and plane, or half, its part of 64×16 elements, rows
-// row_of_lanes(t / 4) of the warp's 16 and 8 further, k of t % 4 · 2 and the next, and 8 further.
+// A consumer thread's fragments of x: per slice and plane, or half, its part of 64×16 elements,
+// rows row_of_lanes(t / 4) of the warp's 16 and 8 further, k of t % 4 · 2 and the next, and 8
+// further.
 template <int kParts>
 using Fragments = std::uint32_t[kSlices][kParts][4];
 
@@ -573,8 +578,8 @@ class Consumer {
       const int rows = at_most((is_a ? args.shape.m : args.shape.n) - row, kRows);
       const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
       const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
-      return sample_rows<kAlongK, kRows>(
-          from + (kAlongK ? row * ld + first_k : first_k * ld + row), ld, rows, k);
+      return sample_rows<kAlongK, kRows>(from + (kAlongK ? row * ld + first_k : first_k * ld + row),
+                                         ld, rows, k);
     };
     const Distances x = distances.template operator()<Config::kXAlongK, kRowsOfX>(
                         !params.is_transposed),
@@ -590,27 +595,16 @@ class Consumer {
     ++samples_;
   }
 
-  // sums ← the products of a work tile, in two levels: sums of `sum_k_tiles` k tiles are added to
-  // totals.
-  template <bool kByHalves>
-  __device__ void multiply(int k_tiles, int sum_k_tiles, float scale, Range& range, Sums& sums) {
-    Totals totals{};
-    bool has_totals = false;
-    for (;;) {
-#pragma unroll
-      for (int i = 0; i < kSums; ++i) sums[i] = 0.0F;
-      const int of_sum = k_tiles < sum_k_tiles ? k_tiles : sum_k_tiles;
-      if constexpr (kByHalves) {
-        add_products_of_halves(of_sum, scale, sums);
-      } else {
-        add_products_of_planes(of_sum, range, sums);
-      }
-      k_tiles -= sum_k_tiles;
-      if (k_tiles <= 0) break;
-      add_to_totals(has_totals, sums, totals);
-      has_totals = true;
-    }
-    if (has_totals) add_totals(totals, sums);
+  // sums ← the products of a work tile.
+  __device__ void multiply_planes(int k_tiles, const GemmParams& params, Range& range, Sums& sums) {
+    multiply(
+        k_tiles, params.sum_k_tiles,
+        [&](int of_sum) { add_products_of_planes(of_sum, range, sums); }, sums);
+  }
+  __device__ void multiply_halves(int k_tiles, const GemmParams& params, float scale, Sums& sums) {
+    multiply(
+        k_tiles, params.sum_k_tiles,
+        [&](int of_sum) { add_products_of_halves(of_sum, params.two_runs, scale, sums); }, sums);
   }
 
   // sums ← the products of a work tile in FP64, rounded once.
@@ -721,93 +715,121 @@ class Consumer {
     return all;
   }
 
-  // sums += the products of the next k tiles, of `kParts` planes or halves. Those of a k tile are a
-  // run. `load` splits two elements of x and stores their parts. `issue` issues the products:
-  // mma(slice, i, j, adds) is that of part i of x and part j of y.
-  template <int kParts, typename Load, typename Mma, typename Issue>
-  __device__ void add_products(int k_tiles, Load load, Mma mma, Issue issue, Sums& sums) {
+  // In two levels: sums of `sum_k_tiles` k tiles are added to totals. add_products(k_tiles) adds
+  // those of the next k tiles to sums.
+  template <typename AddProducts>
+  __device__ void multiply(int k_tiles, int sum_k_tiles, AddProducts add_products, Sums& sums) {
+    Totals totals{};
+    bool has_totals = false;
+    for (;;) {
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) sums[i] = 0.0F;
+      add_products(k_tiles < sum_k_tiles ? k_tiles : sum_k_tiles);
+      k_tiles -= sum_k_tiles;
+      if (k_tiles <= 0) break;
+      add_to_totals(has_totals, sums, totals);
+      has_totals = true;
+    }
+    if (has_totals) add_totals(totals, sums);
+  }
+
+  // sums += the products of the next k tiles. Those of a k tile are a run, small products first.
+  __device__ void add_products_of_planes(int k_tiles, Range& range, Sums& sums) {
     float acc[kSums]{};
 #pragma unroll 1
     for (; k_tiles > 0; --k_tiles) {
       pipeline_.consumer_wait(smem_.full);
-      Fragments<kParts> x;
-      for_pairs_of_x<Config>(
-          smem_, stage_of_x_, consumer_, [&](int slice, int i, float first, float second) {
-            load(first, second, [&](int part, std::uint32_t pair) { x[slice][part][i] = pair; });
-          });
-      const std::byte* y = smem_.planes[pipeline_.stage];
-      device::warpgroup_arrive();
-      issue([&](int slice, int part_x, int part_y, bool adds) {
-        mma(acc, x[slice][part_x],
-            Config::descriptor(y + part_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
-            adds);
-      });
-      device::warpgroup_commit();
-      device::warpgroup_wait<0>();
-      device::warpgroup_fence_operand(acc);
+      Fragments<kPlanes> x;
+      for_pairs_of_x<Config>(smem_, stage_of_x_, consumer_,
+                             [&](int slice, int i, float first, float second) {
+                               const Split split(first, second);
+                               range.add(first, second, split);
 #pragma unroll
-      for (int i = 0; i < kSums; ++i) sums[i] += acc[i];
-      for (auto& slice : x) {
-        for (auto& of_part : slice) device::warpgroup_fence_operand(of_part);
+                               for (int p = 0; p < kPlanes; ++p) x[slice][p][i] = split.plane[p];
+                             });
+      const std::byte* y = smem_.planes[pipeline_.stage];
+      const auto mma = [&](int slice, int plane_x, int plane_y, bool adds) {
+        device::warpgroup_mma_bf16<Config::kColumns, kMajorOfY>(
+            acc, x[slice][plane_x],
+            Config::descriptor(y + plane_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
+            adds);
+      };
+      device::warpgroup_arrive();
+      // idea:begin Bf16x6
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) {
+        mma(slice, 0, 2, slice > 0);
+        mma(slice, 1, 1, true);
+        mma(slice, 2, 0, true);
+        mma(slice, 0, 1, true);
+        mma(slice, 1, 0, true);
       }
-      __syncwarp();  // all lanes have read x before one releases it
-      if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
-      pipeline_.advance();
-      if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
+      // idea:end
+      device::warpgroup_commit();
+      wait_and_add(acc, sums);
+      release_tile<kPlanes>(x);
     }
   }
 
-  // Small products first.
-  __device__ void add_products_of_planes(int k_tiles, Range& range, Sums& sums) {
-    add_products<kPlanes>(
-        k_tiles,
-        [&](float first, float second, auto store) {
-          const Split split(first, second);
-          range.add(first, second, split);
+  // The same by halves. `two_runs`: the large products of the second slice are a run of their own.
+  __device__ void add_products_of_halves(int k_tiles, bool two_runs, float scale, Sums& sums) {
+    float acc[kSums]{};
+#pragma unroll 1
+    for (; k_tiles > 0; --k_tiles) {
+      pipeline_.consumer_wait(smem_.full);
+      Fragments<kHalves> x;
+      for_pairs_of_x<Config>(smem_, stage_of_x_, consumer_,
+                             [&](int slice, int i, float first, float second) {
+                               const HalfSplit split(first * scale, second * scale);
 #pragma unroll
-          for (int p = 0; p < kPlanes; ++p) store(p, split.plane[p]);
-        },
-        [](auto& acc, const auto& x, device::MatrixDescriptor y, bool adds) {
-          device::warpgroup_mma_bf16<Config::kColumns, kMajorOfY>(acc, x, y, adds);
-        },
-        [](auto mma) {
-          // idea:begin Bf16x6
+                               for (int h = 0; h < kHalves; ++h) x[slice][h][i] = split.half[h];
+                             });
+      const std::byte* y = smem_.planes[pipeline_.stage];
+      const auto mma = [&](int slice, int half_x, int half_y, bool adds) {
+        device::warpgroup_mma_f16<Config::kColumns, kMajorOfY>(
+            acc, x[slice][half_x],
+            Config::descriptor(y + half_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
+            adds);
+      };
+      device::warpgroup_arrive();
 #pragma unroll
-          for (int slice = 0; slice < kSlices; ++slice) {
-            mma(slice, 0, 2, slice > 0);
-            mma(slice, 1, 1, true);
-            mma(slice, 2, 0, true);
-            mma(slice, 0, 1, true);
-            mma(slice, 1, 0, true);
-          }
-#pragma unroll
-          for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
-          // idea:end
-        },
-        sums);
+      for (int slice = 0; slice < kSlices; ++slice) {
+        mma(slice, 0, 1, slice > 0);
+        mma(slice, 1, 0, true);
+      }
+      mma(0, 0, 0, true);
+      if (two_runs) {
+        device::warpgroup_commit();
+        wait_and_add(acc, sums);
+        device::warpgroup_arrive();
+      }
+      mma(1, 0, 0, !two_runs);
+      device::warpgroup_commit();
+      wait_and_add(acc, sums);
+      release_tile<kHalves>(x);
+    }
   }
 
-  __device__ void add_products_of_halves(int k_tiles, float scale, Sums& sums) {
-    add_products<kHalves>(
-        k_tiles,
-        [&](float first, float second, auto store) {
-          const HalfSplit split(first * scale, second * scale);
+  // Adds the accumulators of a run to sums.
+  __device__ static void wait_and_add(Sums& acc, Sums& sums) {
+    device::warpgroup_wait<0>();
+    device::warpgroup_fence_operand(acc);
 #pragma unroll
-          for (int half = 0; half < kHalves; ++half) store(half, split.half[half]);
-        },
-        [](auto& acc, const auto& x, device::MatrixDescriptor y, bool adds) {
-          device::warpgroup_mma_f16<Config::kColumns, kMajorOfY>(acc, x, y, adds);
-        },
-        [](auto mma) {
-#pragma unroll
-          for (int slice = 0; slice < kSlices; ++slice) {
-            mma(slice, 0, 1, slice > 0);
-            mma(slice, 1, 0, true);
-          }
-#pragma unroll
-          for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
-        },
-        sums);
+    for (int i = 0; i < kSums; ++i) sums[i] += acc[i];
+  }
+
+  // Releases the k tile, whose fragments are `x`.
+  template <int kParts>
+  __device__ void release_tile(Fragments<kParts>& x) {
+    for (auto& slice : x) {
+      for (auto& of_part : slice) device::warpgroup_fence_operand(of_part);
+    }
+    __syncwarp();  // all lanes have read x before one releases it
+    if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
+    pipeline_.advance();
+    if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
   }
 
   // The total of sums[kTotalsInRegisters + i] and of the next three.
@@ -944,13 +966,12 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
       float sums[Config::kSums];
       Range range;
       if (decision.path == Path::kThree) {
-        consumer.template multiply<true>(work.k_tiles, params.sum_k_tiles, decision.scale_x, range,
-                                         sums);
+        consumer.multiply_halves(work.k_tiles, params, decision.scale_x, sums);
         const float unscale = decision.unscale();
 #pragma unroll
         for (float& sum : sums) sum *= unscale;
       } else if (decision.path == Path::kSix) {
-        consumer.template multiply<false>(work.k_tiles, params.sum_k_tiles, 1.0F, range, sums);
+        consumer.multiply_planes(work.k_tiles, params, range, sums);
       } else {
         consumer.multiply_fp64(work.k_tiles, sums);
       }

@@ -51,10 +51,10 @@ __host__ __device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b
 __host__ __device__ inline int larger(int a, int b) { return a > b ? a : b; }
 
 // Of rows of an operand.
-struct Distances {
-  std::uint32_t in_row = 0;         // the largest sum of distances of a row
-  std::uint32_t largest = 0;        // magnitude
-  int in_tile = kNoRow;             // the same sum, from a magnitude of 0 instead of the row's largest
+struct alignas(16) Distances {
+  std::uint32_t in_row = 0;   // the largest sum of distances of a row
+  std::uint32_t largest = 0;  // magnitude
+  int in_tile = kNoRow;       // the same sum, from a magnitude of 0 instead of the row's largest
   static constexpr int kNoRow = -(1 << 30), kBiased = 1 << 29;
 
   __host__ __device__ void add(const Distances& other) {
@@ -67,9 +67,7 @@ struct Distances {
     return in_tile + static_cast<int>(largest * kSampled);
   }
   // Exponent of the largest element.
-  __host__ __device__ int exponent() const {
-    return static_cast<int>(largest / kOctave) - 127;
-  }
+  __host__ __device__ int exponent() const { return static_cast<int>(largest / kOctave) - 127; }
   // Scale of the elements for halves.
   __host__ __device__ float scale() const { return power_of_two(kScaled - exponent()); }
 
@@ -160,10 +158,9 @@ __device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, i
     const bool is_biased = bias < kSampled - kMostBias || bias > kSampled + kMostBias;
     return Distances{.in_row = distance,
                      .largest = is_inside ? largest : 0,
-                     .in_tile = !is_inside ? Distances::kNoRow
-                                : is_biased
-                                    ? Distances::kBiased
-                                    : static_cast<int>(distance - largest * kSampled)};
+                     .in_tile = !is_inside  ? Distances::kNoRow
+                                : is_biased ? Distances::kBiased
+                                            : static_cast<int>(distance - largest * kSampled)};
   };
   Distances most;
 #pragma unroll

@@ -84,7 +84,8 @@ Distances distances(std::uint32_t in_row, std::uint32_t in_tile, int exponent = 
   Distances of;
   of.in_row = in_row * (kOctaves / 64);
   of.largest = static_cast<std::uint32_t>(exponent + 127) * kOctave;
-  of.in_tile = static_cast<int>(in_tile * (kOctaves / 64)) - static_cast<int>(of.largest * kSampled);
+  of.in_tile =
+      static_cast<int>(in_tile * (kOctaves / 64)) - static_cast<int>(of.largest * kSampled);
   return of;
 }
 
@@ -124,8 +125,8 @@ TEST(Fp16Halves, HoldAllBitsButTheLast) {
     const HalfSplit split(x, -x);
     const double sum = static_cast<double>(from_fp16(split.half[0] & 0xFFFFU)) +
                        from_fp16(split.half[1] & 0xFFFFU);
-    const double negative = static_cast<double>(from_fp16(split.half[0] >> 16)) +
-                            from_fp16(split.half[1] >> 16);
+    const double negative =
+        static_cast<double>(from_fp16(split.half[0] >> 16)) + from_fp16(split.half[1] >> 16);
     EXPECT_EQ(negative, -sum);
     const double last_bit = std::ldexp(1.0, std::ilogb(x) - 23);
     const std::uint32_t rounding = rounding_of_halves(bits_of(x));

@@ -48,9 +48,16 @@ class PathCases {
            [&](const std::string& other) { return other == configuration; });
   }
 
-  // With an element so small that planes of Bf16x6 may lose bits.
+  // By planes of Bf16x6, with an element so small that they may lose bits.
   void add_small(const Padded& padded) {
-    add_if(padded, 0, 90, {{Operand::kA, 0, 0, 1e-36F}}, [](const std::string&) { return true; });
+    std::vector<verifier::Plant> plants = plants_for(stage_.name, 6);
+    plants.push_back({Operand::kA, 1, 0, 1e-36F});
+    add_if(padded, 6, 90, plants, [](const std::string&) { return true; });
+  }
+
+  // With an element that the sample of Bf16x6 does not show, too large for the scale of halves.
+  void add_hidden(const Padded& padded) {
+    add_if(padded, 0, 90, {{Operand::kA, 0, 12, 0x1p14F}}, [](const std::string&) { return true; });
   }
 
   // In configurations whose tiles no problem before was for.
@@ -82,9 +89,7 @@ class PathCases {
                    .plants = plants,
                    .decision = decision,
                    .compute_capability = compute_capability};
-    if ((decision == kFp32 || decision == kFp64) && !is_variant(stage_)) {  // Inf has no parts
-      test_case.plants = {{Operand::kA, 0, 0, std::numeric_limits<float>::infinity()}};
-    }
+    if (plants.empty() && !is_variant(stage_)) test_case.plants = plants_for(stage_.name, decision);
     for (const Candidate& candidate : stage_.candidates(padded, device_of(test_case))) {
       test_case.configuration = candidate.choice.configuration;
       if (is_borrowed(test_case.configuration) || !select(test_case.configuration)) continue;
@@ -170,8 +175,12 @@ std::vector<Case> path_cases(const Stage& stage) {
     cases.add({.shape = {67, 66, 292}});                           // a ring that is filled again
     cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks});  // work tiles after each other
     cases.add({.shape = {5, 7, 1060}});                            // long runs, splits
-    cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks}, kFp64);
-    cases.add_small({.shape = {5, 7, 132}});  // FP32 in a tile
+    for (const int decision : {6, kFp64}) {
+      cases.add({.shape = {67, 66, 292}}, decision);
+      cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks}, decision);
+    }
+    cases.add_small({.shape = {5, 7, 132}});   // FP32 in a tile
+    cases.add_hidden({.shape = {5, 7, 292}});  // multiplied again by planes
   } else {
     for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
       cases.add({.shape = shape});

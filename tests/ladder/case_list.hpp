@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +23,17 @@ using verifier::Padded;
 // Another configuration of a rung, `<Rung>.<word>`. Slow cases leave variants out.
 inline bool is_variant(const Stage& stage) {
   return stage.name.find('.') != std::string_view::npos;
+}
+
+// Elements that make the device come to `decision` (see Choice::decides_on_device).
+inline std::vector<verifier::Plant> plants_for(std::string_view stage, int decision) {
+  constexpr int kSix = 6, kFp32 = 32, kFp64 = 64;
+  if (decision == kFp32 || decision == kFp64) {  // Inf has no parts
+    return {{Operand::kA, 0, 0, std::numeric_limits<float>::infinity()}};
+  }
+  // Too large for the scale that the halves of the others need.
+  if (stage == "Bf16x6" && decision == kSix) return {{Operand::kA, 0, 0, 0x1p14F}};
+  return {};
 }
 
 // Collects cases without duplicates, so that names stay unique.

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -16,7 +15,6 @@
 namespace tilegate::ladder {
 namespace {
 
-constexpr int kFp32 = 32, kFp64 = 64;  // decisions; see Choice::decides_on_device
 // Multiply-adds.
 constexpr double kMostByDay = 2e5, kMostWatchedByDay = 4e4;
 
@@ -39,9 +37,7 @@ Case case_of(const std::string& line, std::istringstream& fields, const NamedPro
   const auto is_whole = [](float factor) { return std::trunc(factor) == factor; };
   const bool exact = is_whole(found.problem.alpha) && is_whole(found.problem.beta);
   found.inputs = exact && found.decision == 0 ? Inputs::kIntegers : Inputs::kUniform;
-  if (found.decision == kFp32 || found.decision == kFp64) {  // Inf has no parts
-    found.plants = {{Operand::kA, 0, 0, std::numeric_limits<float>::infinity()}};
-  }
+  found.plants = plants_for(named.stage, found.decision);
   return found;
 }
 

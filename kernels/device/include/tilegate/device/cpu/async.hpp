@@ -242,7 +242,7 @@ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescript
 
 template <int kN, Major kMajorB = Major::kK>
 void warpgroup_mma_f16(float (&acc)[kN / 2], const std::uint32_t (&a)[4], MatrixDescriptor b,
-                        bool adds = true, simt::Site site = simt::Site::current()) {
+                       bool adds = true, simt::Site site = simt::Site::current()) {
   static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
   simt::executor::warpgroup_mma(acc,
                                 {.type = simt::MmaType::kF16,

@@ -106,21 +106,21 @@ __device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, Mat
 }
 
 // The same with a in registers, K-major.
-#define TILEGATE_FLOAT_MMA_REGISTERS_64(types)                                                  \
-  asm volatile(                                                                                 \
-      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %37, 0;\n"                                        \
-      "wgmma.mma_async.sync.aligned.m64n64" types " {" TILEGATE_PLACES_32                       \
-      "}, {%32, %33, %34, %35}, %36, adds, 1, 1, %38;\n}"                                       \
-      : TILEGATE_REGISTERS_32("+f", acc)                                                        \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),        \
+#define TILEGATE_FLOAT_MMA_REGISTERS_64(types)                                           \
+  asm volatile(                                                                          \
+      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %37, 0;\n"                                 \
+      "wgmma.mma_async.sync.aligned.m64n64" types " {" TILEGATE_PLACES_32                \
+      "}, {%32, %33, %34, %35}, %36, adds, 1, 1, %38;\n}"                                \
+      : TILEGATE_REGISTERS_32("+f", acc)                                                 \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)), \
         "n"(static_cast<int>(kMajorB)))
-#define TILEGATE_FLOAT_MMA_REGISTERS_128(types)                                                 \
-  asm volatile(                                                                                 \
-      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %69, 0;\n"                                        \
-      "wgmma.mma_async.sync.aligned.m64n128" types " {" TILEGATE_PLACES_64                      \
-      "}, {%64, %65, %66, %67}, %68, adds, 1, 1, %70;\n}"                                       \
-      : TILEGATE_REGISTERS_64("+f", acc)                                                        \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),        \
+#define TILEGATE_FLOAT_MMA_REGISTERS_128(types)                                          \
+  asm volatile(                                                                          \
+      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %69, 0;\n"                                 \
+      "wgmma.mma_async.sync.aligned.m64n128" types " {" TILEGATE_PLACES_64               \
+      "}, {%64, %65, %66, %67}, %68, adds, 1, 1, %70;\n}"                                \
+      : TILEGATE_REGISTERS_64("+f", acc)                                                 \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)), \
         "n"(static_cast<int>(kMajorB)))
 
 template <int kN, Major kMajorB = Major::kK>
