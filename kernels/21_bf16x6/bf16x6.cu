@@ -123,11 +123,24 @@ std::string name_of(const Tile& tile, const Partition& partition) {
          std::to_string(partition.k_splits);
 }
 
-// K tiles of a sum. About as many sums are added to a total, so that the chain of additions is
-// shortest.
-int sum_k_tiles(const Partition& partition) {
-  const auto k_tiles = static_cast<double>(ceil_div(partition.k_tiles, partition.k_splits));
-  return static_cast<int>(std::ceil(std::sqrt(k_tiles)));
+// The chain of additions of runs to a result: runs to sums, these to a total, totals of splits.
+struct Additions {
+  std::int64_t sum, sums, splits;  // `sum`: k tiles of a sum
+
+  // About as many k tiles of a sum as sums, so that the chain is shortest.
+  Additions(std::int64_t k_tiles, std::int64_t k_splits)
+      : sum(static_cast<std::int64_t>(
+            std::ceil(std::sqrt(static_cast<double>(ceil_div(k_tiles, k_splits)))))),
+        sums(ceil_div(ceil_div(k_tiles, k_splits), sum)),
+        splits(k_splits) {}
+};
+
+// Of the tiles that are not split, and of the others.
+std::vector<Additions> additions_of(const Partition& partition) {
+  std::vector<Additions> all;
+  if (partition.whole > 0) all.emplace_back(partition.k_tiles, 1);
+  if (partition.split_tiles() > 0) all.emplace_back(partition.k_tiles, partition.k_splits);
+  return all;
 }
 
 // Squared errors of truncation where all products have one sign, in units of 2^-24 of the result:
@@ -142,12 +155,14 @@ constexpr double kTruncation = 0.8, kTruncationOfHalves = 2.2;
 // 10 % too small.
 bool is_as_accurate(double truncation, const Partition& partition, const Problem& problem) {
   constexpr double kAddition = 0.17 / 3, kAboveModel = 1.1;
-  const auto splits = static_cast<double>(partition.k_splits),
-             sum = static_cast<double>(sum_k_tiles(partition)),
-             sums = static_cast<double>(partition.k_tiles) / splits / sum;
-  const double ours = truncation + kAddition * (sum / (sums * splits) + sums / splits + splits);
   const double of_cublas = double{kCublasError} * 0x1p24;
-  return ours <= kAboveModel * of_cublas * of_cublas * products_of_one_sign_in_fp32(problem);
+  const double allowed =
+      kAboveModel * of_cublas * of_cublas * products_of_one_sign_in_fp32(problem);
+  return std::ranges::all_of(additions_of(partition), [&](const Additions& of) {
+    const auto sum = static_cast<double>(of.sum), sums = static_cast<double>(of.sums),
+               splits = static_cast<double>(of.splits);
+    return truncation + kAddition * (sum / (sums * splits) + sums / splits + splits) <= allowed;
+  });
 }
 
 // Whether halves are so accurate in one run per k tile.
@@ -162,10 +177,12 @@ bool takes_one_run(const Partition& partition, const Problem& problem) {
 // sum, of sums to a total, and of splits, alpha and beta.
 std::int64_t rounding_chain(const Partition& partition, const Problem& problem) {
   constexpr std::int64_t kWgmma = kSlices * (2 + (kSliceK + 2) / 2);
-  const std::int64_t sum = sum_k_tiles(partition);
-  const std::int64_t runs = takes_one_run(partition, problem) ? sum : 2 * sum;
-  const std::int64_t sums = ceil_div(ceil_div(partition.k_tiles, partition.k_splits), sum);
-  return kWgmma + 1 + 5 + runs + sums + partition.k_splits - 1 + 2;
+  const std::int64_t runs = takes_one_run(partition, problem) ? 1 : 2;  // of a k tile
+  std::int64_t longest = 0;
+  for (const Additions& of : additions_of(partition)) {
+    longest = std::max(longest, runs * of.sum + of.sums + of.splits - 1);
+  }
+  return kWgmma + 1 + 5 + longest + 2;
 }
 
 // Error of halves relative to the largest element of a row of op(A) times that of a column of
@@ -197,7 +214,9 @@ GemmParams gemm_params(const Tile& tile, const Partition& partition, const Probl
           .is_transposed = tile.is_transposed,
           .boxes = copies_boxes(problem),
           .float2_c = allows_float2_of_c(problem),
-          .sum_k_tiles = sum_k_tiles(partition),
+          .sum_k_tiles = static_cast<int>(Additions(partition.k_tiles, 1).sum),
+          .sum_k_tiles_of_split =
+              static_cast<int>(Additions(partition.k_tiles, partition.k_splits).sum),
           .two_runs = !takes_one_run(partition, problem),
           .fp32 = fp32_args(problem)};
 }
@@ -224,7 +243,7 @@ std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& pa
                                   parameter::ring("k tiles of a block", of_block * k_tiles, stages),
                                   parameter::count("splits", partition.k_splits)};
   std::vector by_planes = parameters;
-  by_planes.push_back(parameter::tiles("k tiles of sums", k_tiles, params.sum_k_tiles));
+  by_planes.push_back(parameter::tiles("k tiles of sums", k_tiles, params.sum_k_tiles_of_split));
   return {{.name = name + " of halves",
            .parameters = by_planes,
            .decision = static_cast<int>(Path::kThree)},

@@ -149,45 +149,25 @@ struct GemmStorage {
   device::Barrier all_done;  // by consumer warps, but for these
 };
 
-// A block's work tiles, with the decision for each: first all, then those to multiply again.
+// Work tile i of the block, or, `again`, of those that are multiplied again.
 template <typename Storage>
-class WorkTiles {
- public:
-  __device__ explicit WorkTiles(Storage& smem) : smem_(smem) {}
-
-  // The next one, in `index`; false at the end.
-  __device__ bool next(unsigned work, unsigned& index) {
-    if (is_again_) {
-      if (count_ == smem_.again_count) return false;
-      index = smem_.again[count_];
-    } else {
-      index = blockIdx.x + count_ * gridDim.x;
-      if (index >= work) return false;
-    }
-    ++count_;
-    return true;
-  }
-  // Of the one that next() has found, once it is sampled.
-  __device__ Decision decision() const {
-    if (is_again_) return Decision();
-    const unsigned tile = count_ - 1, slot = tile & 1;
-    device::barrier_wait(smem_.sampled[slot], tile >> 1 & 1);
-    Decision decision(smem_.samples[slot]);
-    const auto path = static_cast<std::int32_t>(decision.path);
-    decision.path = static_cast<Path>(__shfl_sync(~0U, path, 0));  // for nvcc: in all lanes
-    return decision;
-  }
-  // Those to multiply again follow. The consumers have done all.
-  __device__ void begin_again() {
-    is_again_ = true;
-    count_ = 0;
-  }
-
- private:
-  Storage& smem_;
-  bool is_again_ = false;
-  unsigned count_ = 0;
-};
+__device__ bool has_work(const Storage& smem, bool again, unsigned i, unsigned work) {
+  return again ? i < smem.again_count : blockIdx.x + i * gridDim.x < work;
+}
+template <typename Storage>
+__device__ unsigned work_index(const Storage& smem, bool again, unsigned i) {
+  return again ? smem.again[i] : blockIdx.x + i * gridDim.x;
+}
+// The decision for it, once it is sampled.
+template <typename Storage>
+__device__ Decision decision_of(Storage& smem, bool again, unsigned i) {
+  if (again) return Decision();
+  device::barrier_wait(smem.sampled[i & 1], i >> 1 & 1);
+  Decision decision(smem.samples[i & 1]);
+  const auto path = static_cast<std::int32_t>(decision.path);
+  decision.path = static_cast<Path>(__shfl_sync(~0U, path, 0));  // for nvcc: the same in all lanes
+  return decision;
+}
 
 // Kernel parameters beside KernelArgs.
 struct GemmParams {
@@ -196,7 +176,8 @@ struct GemmParams {
   bool is_transposed = false;
   bool boxes = false;  // TMA can load A and B
   bool float2_c = false;
-  int sum_k_tiles = 0;                // k tiles of a sum that is added to a total
+  // K tiles of a sum that is added to a total: of a tile that is not split, of a split.
+  int sum_k_tiles = 0, sum_k_tiles_of_split = 0;
   bool two_runs = false;              // of halves per k tile
   std::int32_t* decisions = nullptr;  // per tile of C
   Fp32Args fp32;
@@ -312,17 +293,16 @@ class Producer {
   __device__ explicit Producer(Storage& smem)
       : smem_(smem),
         thread_(static_cast<int>(threadIdx.x)),
-        warp_(__shfl_sync(~0U, thread_ / 32, 0)),
-        to_copy_(smem),
-        to_split_(smem) {}
+        warp_(__shfl_sync(~0U, thread_ / 32, 0)) {}
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
 #pragma unroll 1
     for (int round = 0; round < 2; ++round) {
       if (round == 1) begin_again();
-      unsigned index = 0;
-      while (to_copy_.next(params.work, index)) copy_work(args, params, index, map_x, map_y);
+      for (unsigned i = 0; has_work(smem_, again_, i, params.work); ++i) {
+        copy_work(args, params, work_index(smem_, again_, i), map_x, map_y);
+      }
       // The last tiles. Groups of copies are empty now, so that each split still waits for its own.
       for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
         if (copied_ >= Config::kAhead) split(args, params);
@@ -378,9 +358,8 @@ class Producer {
   // No copies are in flight, but kAhead steps were without one: as if they had not been.
   __device__ void begin_again() {
     device::barrier_wait(smem_.all_done, 0);
-    to_copy_.begin_again();
-    to_split_.begin_again();
-    copied_ = 0;
+    again_ = true;
+    copied_ = split_ = 0;
     phase_of_y_ ^= 1;
     stage_of_x_ -= Config::kAhead;
     if (stage_of_x_ < 0) stage_of_x_ += Config::kStagesOfX;
@@ -434,9 +413,9 @@ class Producer {
     }
     pipeline_.producer_acquire(smem_.empty);
     std::byte* stage = smem_.planes[pipeline_.stage];
-    if (decision_.path == Path::kThree) {
+    if (path_ == Path::kThree) {
       store_halves(stage);
-    } else if (decision_.path == Path::kSix) {
+    } else if (path_ == Path::kSix) {
       store_planes(stage);
     } else {
       copy_y(reinterpret_cast<float*>(stage));
@@ -448,14 +427,13 @@ class Producer {
   }
 
   __device__ void store_halves(std::byte* halves) {
-    const float scale = decision_.scale_y;
     float4 all[OfY::kCount];  // loaded before the first store, behind which no load may go
 #pragma unroll
     for (int i = 0; i < OfY::kCount; ++i) all[i] = device::load_vector<float4>(own_of_y(i));
 #pragma unroll
     for (int i = 0; i < OfY::kCount; ++i) {
       const float4& v = all[i];
-      const HalfSplit low(v.x * scale, v.y * scale), high(v.z * scale, v.w * scale);
+      const HalfSplit low(v.x * scale_, v.y * scale_), high(v.z * scale_, v.w * scale_);
       const At at = OfY::at(i, thread_);
       std::byte* to = halves + Config::offset_in_plane(at.row, at.k);
 #pragma unroll
@@ -501,10 +479,12 @@ class Producer {
 
   // The next work tile to split.
   __device__ void begin_work(const KernelArgs& args, const GemmParams& params) {
-    unsigned index = 0;
-    to_split_.next(params.work, index);
+    const unsigned index = work_index(smem_, again_, split_);
     left_ = params.split_k.work_tile(index, args.workspace).k_tiles;
-    decision_ = to_split_.decision();
+    const Decision decision = decision_of(smem_, again_, split_);
+    path_ = decision.path;
+    scale_ = decision.scale_y;
+    ++split_;
   }
 
   __device__ void publish_range() {
@@ -519,10 +499,12 @@ class Producer {
   unsigned copied_ = 0;  // tiles
   int stage_of_x_ = 0, stage_of_y_ = 0;
   unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
-  WorkTiles<Storage> to_copy_, to_split_;
-  // Of the work tile that is split: its k tiles that are left, its place in range_of_y.
+  bool again_ = false;
+  unsigned split_ = 0;  // work tiles of which a k tile has been split
+  // Of the last of these: k tiles left, its place in range_of_y, the decision, y's scale.
   int left_ = 0, slot_ = 0;
-  Decision decision_;
+  Path path_ = Path::kSix;
+  float scale_ = 1.0F;
   Range range_;  // of its y
 };
 
@@ -596,15 +578,16 @@ class Consumer {
   }
 
   // sums ← the products of a work tile.
-  __device__ void multiply_planes(int k_tiles, const GemmParams& params, Range& range, Sums& sums) {
+  __device__ void multiply_planes(int k_tiles, int sum_k_tiles, Range& range, Sums& sums) {
     multiply(
-        k_tiles, params.sum_k_tiles,
-        [&](int of_sum) { add_products_of_planes(of_sum, range, sums); }, sums);
+        k_tiles, sum_k_tiles, [&](int of_sum) { add_products_of_planes(of_sum, range, sums); },
+        sums);
   }
-  __device__ void multiply_halves(int k_tiles, const GemmParams& params, float scale, Sums& sums) {
+  template <bool kTwoRuns>
+  __device__ void multiply_halves(int k_tiles, int sum_k_tiles, float scale, Sums& sums) {
     multiply(
-        k_tiles, params.sum_k_tiles,
-        [&](int of_sum) { add_products_of_halves(of_sum, params.two_runs, scale, sums); }, sums);
+        k_tiles, sum_k_tiles,
+        [&](int of_sum) { add_products_of_halves<kTwoRuns>(of_sum, scale, sums); }, sums);
   }
 
   // sums ← the products of a work tile in FP64, rounded once.
@@ -773,8 +756,9 @@ class Consumer {
     }
   }
 
-  // The same by halves. `two_runs`: the large products of the second slice are a run of their own.
-  __device__ void add_products_of_halves(int k_tiles, bool two_runs, float scale, Sums& sums) {
+  // The same by halves. kTwoRuns: the large products of the second slice are a run of their own.
+  template <bool kTwoRuns>
+  __device__ void add_products_of_halves(int k_tiles, float scale, Sums& sums) {
     float acc[kSums]{};
 #pragma unroll 1
     for (; k_tiles > 0; --k_tiles) {
@@ -800,12 +784,12 @@ class Consumer {
         mma(slice, 1, 0, true);
       }
       mma(0, 0, 0, true);
-      if (two_runs) {
+      if constexpr (kTwoRuns) {
         device::warpgroup_commit();
         wait_and_add(acc, sums);
         device::warpgroup_arrive();
       }
-      mma(1, 0, 0, !two_runs);
+      mma(1, 0, 0, !kTwoRuns);
       device::warpgroup_commit();
       wait_and_add(acc, sums);
       release_tile<kHalves>(x);
@@ -945,7 +929,6 @@ template <typename Config>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
-  WorkTiles<GemmStorage<Config>> tiles(smem);
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
   consumer.sample(args, params, blockIdx.x);
 #pragma unroll 1
@@ -953,25 +936,29 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     if (round == 1) {
       consumer.finish_all();
       device::barrier_wait(smem.all_done, 0);
-      tiles.begin_again();
     }
-    unsigned index = 0;
-    while (tiles.next(params.work, index)) {
+    for (unsigned i = 0; has_work(smem, round == 1, i, params.work); ++i) {
+      const unsigned index = work_index(smem, round == 1, i);
       const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-      const Decision decision = tiles.decision();
+      const Decision decision = decision_of(smem, round == 1, i);
       if (thread == 0 && work.first_k_tile == 0) {
         params.decisions[params.split_k.tile_of(index)] = static_cast<std::int32_t>(decision.path);
       }
       if (round == 0) consumer.sample(args, params, index + gridDim.x);
+      const int of_sum = work.partial == nullptr ? params.sum_k_tiles : params.sum_k_tiles_of_split;
       float sums[Config::kSums];
       Range range;
       if (decision.path == Path::kThree) {
-        consumer.multiply_halves(work.k_tiles, params, decision.scale_x, sums);
+        if (params.two_runs) {
+          consumer.template multiply_halves<true>(work.k_tiles, of_sum, decision.scale_x, sums);
+        } else {
+          consumer.template multiply_halves<false>(work.k_tiles, of_sum, decision.scale_x, sums);
+        }
         const float unscale = decision.unscale();
 #pragma unroll
         for (float& sum : sums) sum *= unscale;
       } else if (decision.path == Path::kSix) {
-        consumer.multiply_planes(work.k_tiles, params, range, sums);
+        consumer.multiply_planes(work.k_tiles, of_sum, range, sums);
       } else {
         consumer.multiply_fp64(work.k_tiles, sums);
       }
