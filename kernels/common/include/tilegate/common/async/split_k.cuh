@@ -89,7 +89,10 @@ constexpr int kNumThreads = 256;
 template <bool kVectors, bool kWaits>
 __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFlight>)
     add(KernelArgs args, SplitK split_k) {
-  if constexpr (kWaits) device::wait_for_previous_kernel();
+  if constexpr (kWaits) {
+    device::wait_for_previous_kernel();
+    device::launch_dependents();
+  }
   constexpr int kWords = kVectors ? 4 : 1;
   const auto size = static_cast<unsigned>(split_k.partial_size());
   const unsigned blocks = size / (kNumThreads * kWords);  // per tile
