@@ -38,13 +38,14 @@ struct Tile {
   int columns;  // of the accumulators
   bool is_transposed;
   int block_m, block_n;
-  // Expected for a k tile: by halves with copies of boxes and of words, in FP64.
-  double k_tile_seconds, words_k_tile_seconds, fp64_k_tile_seconds;
+  // Expected for a k tile: by halves in one run, more for a second run, with copies of words
+  // instead of boxes, in FP64.
+  double k_tile_seconds, second_run_seconds, words_k_tile_seconds, fp64_k_tile_seconds;
 };
 constexpr Tile kTiles[] = {
-    {"128x128", 128, false, kRowsOfX, 128, 0.79e-6, 1.6e-6, 2.37e-6},
-    {"128x64", 64, false, kRowsOfX, 64, 0.545e-6, 1.0e-6, 1.33e-6},
-    {"64x128", 64, true, 64, kRowsOfX, 0.55e-6, 1.2e-6, 1.37e-6},
+    {"128x128", 128, false, kRowsOfX, 128, 0.79e-6, 0.12e-6, 1.8e-6, 2.37e-6},
+    {"128x64", 64, false, kRowsOfX, 64, 0.545e-6, 0.1e-6, 1.2e-6, 1.33e-6},
+    {"64x128", 64, true, 64, kRowsOfX, 0.55e-6, 0.1e-6, 1.25e-6, 1.37e-6},
 };
 
 // How the tiles are divided among blocks: the first `whole` are not split, the others into
@@ -65,56 +66,6 @@ inline std::size_t partial_bytes(const Tile& tile, const Partition& partition) {
 // Whether TMA copies the operands.
 bool copies_boxes(const Problem& problem) {
   return allows_boxes(problem, Operand::kA) && allows_boxes(problem, Operand::kB);
-}
-
-// Expected seconds; how they were found is in EXPERIMENTS.md.
-double seconds(const Tile& tile, const Partition& partition, const Problem& problem,
-               const Device& device, bool in_fp64) {
-  constexpr double kLaunch = 3.5e-6, kReduction = 3.5e-6;
-  constexpr double kTileSeconds = 4.3e-6;  // both ends of a tile
-  constexpr double kWordsOfC = 4e-6;       // per tile
-  const std::int64_t sms = device.multiprocessors;
-  const double by_halves = copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
-  const double k_tile_seconds = in_fp64 ? tile.fp64_k_tile_seconds : by_halves;
-  const double ends = kTileSeconds + (allows_float2_of_c(problem) ? 0.0 : kWordsOfC);
-  const auto of = [&](std::int64_t count, std::int64_t k_tiles) {
-    return static_cast<double>(ceil_div(count, sms)) *
-           (static_cast<double>(k_tiles) * k_tile_seconds + ends);
-  };
-  double time = kLaunch + of(partition.whole, partition.k_tiles);
-  if (partition.split_tiles() > 0) {
-    time += of(partition.split_tiles() * partition.k_splits,
-               ceil_div(partition.k_tiles, partition.k_splits)) +
-            kReduction + cost::kPartialSeconds +
-            2.0 * static_cast<double>(partial_bytes(tile, partition)) / cost::kPartialBandwidth;
-  }
-  return time;
-}
-
-// No splits; all tiles split; and those of the last wave. The fastest of each.
-std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
-                                     const Device& device) {
-  const std::int64_t tiles = problem.batch * ceil_div(problem.shape.m, tile.block_m) *
-                             ceil_div(problem.shape.n, tile.block_n);
-  const std::int64_t k_tiles = ceil_div(problem.shape.k, kBlockK), sms = device.multiprocessors;
-  std::vector<Partition> partitions = {{tiles, k_tiles, tiles, 1}};
-  const auto add_fastest = [&](std::int64_t whole) {
-    const std::int64_t rest = tiles - whole;
-    if (rest == 0) return;
-    const std::int64_t most = std::min({k_tiles / kLeastKTiles, kMaxKSplits, 2 * sms / rest});
-    Partition fastest = partitions.front();
-    for (std::int64_t k_splits = 2; k_splits <= most; ++k_splits) {
-      const Partition partition{tiles, k_tiles, whole, k_splits};
-      if (fastest.k_splits == 1 || seconds(tile, partition, problem, device, false) <
-                                       seconds(tile, fastest, problem, device, false)) {
-        fastest = partition;
-      }
-    }
-    if (fastest.k_splits > 1) partitions.push_back(fastest);
-  };
-  add_fastest(0);
-  if (tiles > sms) add_fastest(tiles / sms * sms);
-  return partitions;
 }
 
 std::string name_of(const Tile& tile, const Partition& partition) {
@@ -168,6 +119,64 @@ bool is_as_accurate(double truncation, const Partition& partition, const Problem
 // Whether halves are so accurate in one run per k tile.
 bool takes_one_run(const Partition& partition, const Problem& problem) {
   return is_as_accurate(kTruncationOfHalves, partition, problem);
+}
+
+// Expected seconds; how they were found is in EXPERIMENTS.md.
+double seconds(const Tile& tile, const Partition& partition, const Problem& problem,
+               const Device& device, bool in_fp64) {
+  constexpr double kLaunch = 3.5e-6, kReduction = 5.1e-6;  // of each kernel
+  constexpr double kTileSeconds = 4.3e-6;                  // both ends of a tile
+  constexpr double kWordsOfC = 4e-6;                       // per tile
+  constexpr double kBandwidth = 3e12;                      // of memory, while tiles are multiplied
+  double k_tile_seconds = tile.fp64_k_tile_seconds;
+  if (!in_fp64) {
+    k_tile_seconds = copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
+    if (!takes_one_run(partition, problem)) k_tile_seconds += tile.second_run_seconds;
+  }
+  const auto waves = [&](std::int64_t work) {
+    return static_cast<double>(ceil_div(work, device.multiprocessors));
+  };
+  const std::int64_t splits = partition.split_tiles() * partition.k_splits;
+  const double k_tiles =
+      waves(partition.whole) * static_cast<double>(partition.k_tiles) +
+      waves(splits) * static_cast<double>(ceil_div(partition.k_tiles, partition.k_splits));
+  const double ends = (waves(partition.whole) + waves(splits)) *
+                      (kTileSeconds + (allows_float2_of_c(problem) ? 0.0 : kWordsOfC));
+  const auto [m, n, k] = problem.shape;
+  const double bytes = sizeof(float) * static_cast<double>(problem.batch) *
+                       (static_cast<double>(m + n) * static_cast<double>(k) +
+                        static_cast<double>(m) * static_cast<double>(n));
+  const double reduction =
+      splits == 0 ? 0.0
+                  : kReduction + 2.0 * static_cast<double>(partial_bytes(tile, partition)) /
+                                     cost::kPartialBandwidth;
+  return kLaunch + ends + std::max(k_tiles * k_tile_seconds, bytes / kBandwidth) + reduction;
+}
+
+// No splits; all tiles split; and those of the last wave. The fastest of each.
+std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
+                                     const Device& device) {
+  const std::int64_t tiles = problem.batch * ceil_div(problem.shape.m, tile.block_m) *
+                             ceil_div(problem.shape.n, tile.block_n);
+  const std::int64_t k_tiles = ceil_div(problem.shape.k, kBlockK), sms = device.multiprocessors;
+  std::vector<Partition> partitions = {{tiles, k_tiles, tiles, 1}};
+  const auto add_fastest = [&](std::int64_t whole) {
+    const std::int64_t rest = tiles - whole;
+    if (rest == 0) return;
+    const std::int64_t most = std::min({k_tiles / kLeastKTiles, kMaxKSplits, 2 * sms / rest});
+    Partition fastest = partitions.front();
+    for (std::int64_t k_splits = 2; k_splits <= most; ++k_splits) {
+      const Partition partition{tiles, k_tiles, whole, k_splits};
+      if (fastest.k_splits == 1 || seconds(tile, partition, problem, device, false) <
+                                       seconds(tile, fastest, problem, device, false)) {
+        fastest = partition;
+      }
+    }
+    if (fastest.k_splits > 1) partitions.push_back(fastest);
+  };
+  add_fastest(0);
+  if (tiles > sms) add_fastest(tiles / sms * sms);
+  return partitions;
 }
 
 // In units of 2^-24 relative to (|A||B|)ij. A wgmma truncates the accumulator and up to 16 products
