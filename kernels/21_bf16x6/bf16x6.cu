@@ -150,7 +150,9 @@ double seconds(const Tile& tile, const Partition& partition, const Problem& prob
       splits == 0 ? 0.0
                   : kReduction + 2.0 * static_cast<double>(partial_bytes(tile, partition)) /
                                      cost::kPartialBandwidth;
-  return kLaunch + ends + std::max(k_tiles * k_tile_seconds, bytes / kBandwidth) + reduction;
+  const double multiply = k_tiles * k_tile_seconds, move = bytes / kBandwidth;
+  return kLaunch + ends + std::max(multiply, move) + cost::kNotHidden * std::min(multiply, move) +
+         reduction;
 }
 
 // No splits; all tiles split; and those of the last wave. The fastest of each.
