@@ -143,31 +143,26 @@ struct GemmStorage {
   Sample samples[2];  // of a work tile, and of the next
   device::Barrier sampled[2];
   static_assert(Sample::kWarps == kConsumers / 32);
-  // Work tiles whose halves have overflowed. They are multiplied again, by planes, after the
-  // others. At most two: when the first is known, the next one has been sampled.
-  unsigned again[2], again_count;
-  device::Barrier all_done;  // by consumer warps, but for these
 };
 
-// Work tile i of the block, or, `again`, of those that are multiplied again.
-template <typename Storage>
-__device__ bool has_work(const Storage& smem, bool again, unsigned i, unsigned work) {
-  return again ? i < smem.again_count : blockIdx.x + i * gridDim.x < work;
-}
-template <typename Storage>
-__device__ unsigned work_index(const Storage& smem, bool again, unsigned i) {
-  return again ? smem.again[i] : blockIdx.x + i * gridDim.x;
-}
-// The decision for it, once it is sampled.
-template <typename Storage>
-__device__ Decision decision_of(Storage& smem, bool again, unsigned i) {
-  if (again) return Decision();
-  device::barrier_wait(smem.sampled[i & 1], i >> 1 & 1);
-  Decision decision(smem.samples[i & 1]);
-  const auto path = static_cast<std::int32_t>(decision.path);
-  decision.path = static_cast<Path>(__shfl_sync(~0U, path, 0));  // for nvcc: the same in all lanes
-  return decision;
-}
+// A thread's view of the decisions for one work tile after another.
+class Decisions {
+ public:
+  // Of the next work tile, once it is sampled.
+  __device__ Decision next(const Sample (&samples)[2], device::Barrier (&sampled)[2]) {
+    const unsigned slot = tiles_ & 1;
+    device::barrier_wait(sampled[slot], tiles_ >> 1 & 1);
+    ++tiles_;
+    Decision decision(samples[slot]);
+    const auto path = static_cast<std::int32_t>(decision.path);
+    decision.path =
+        static_cast<Path>(__shfl_sync(~0U, path, 0));  // for nvcc: the same in all lanes
+    return decision;
+  }
+
+ private:
+  unsigned tiles_ = 0;
+};
 
 // Kernel parameters beside KernelArgs.
 struct GemmParams {
@@ -297,16 +292,40 @@ class Producer {
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
+    for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
+      const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+      const auto copy_tiles = [&](auto copy) {
 #pragma unroll 1
-    for (int round = 0; round < 2; ++round) {
-      if (round == 1) begin_again();
-      for (unsigned i = 0; has_work(smem_, again_, i, params.work); ++i) {
-        copy_work(args, params, work_index(smem_, again_, i), map_x, map_y);
+        for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+          if (copied_ >= Config::kAhead) split(args, params);
+          copy(k_tile);
+          next_copy();
+        }
+      };
+      if constexpr (kBoxes) {
+        const bool x_is_a = !params.is_transposed;
+        const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
+        copy_tiles([&](int k_tile) {
+          const int k = (work.first_k_tile + k_tile) * kBlockK;
+          __syncwarp();  // all lanes have read the tile in this place
+          copy_boxes(map_x, map_y, x, y, k);
+        });
+      } else {
+        WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
+        WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
+        copy_tiles([&](int) {
+          float* to = smem_.x[stage_of_x_];
+          x.copy([&](int i) {
+            const At at = OfX::at(i, thread_);
+            return to + Config::offset_in_x(at.row, at.k);
+          });
+          y.copy([&](int i) { return own_of_y(i); });
+        });
       }
-      // The last tiles. Groups of copies are empty now, so that each split still waits for its own.
-      for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
-        if (copied_ >= Config::kAhead) split(args, params);
-      }
+    }
+    // The last tiles. Groups of copies are empty now, so that each split still waits for its own.
+    for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
+      if (copied_ >= Config::kAhead) split(args, params);
     }
   }
 
@@ -320,50 +339,6 @@ class Producer {
                                                              : static_cast<int>(work.batch_index)) {
     }
   };
-
-  // Copies the k tiles of a work tile, and splits those that have arrived.
-  __device__ void copy_work(const KernelArgs& args, const GemmParams& params, unsigned index,
-                            const device::TensorMap& map_x, const device::TensorMap& map_y) {
-    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-    const auto copy_tiles = [&](auto copy) {
-#pragma unroll 1
-      for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
-        if (copied_ >= Config::kAhead) split(args, params);
-        copy(k_tile);
-        next_copy();
-      }
-    };
-    if constexpr (kBoxes) {
-      const bool x_is_a = !params.is_transposed;
-      const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
-      copy_tiles([&](int k_tile) {
-        const int k = (work.first_k_tile + k_tile) * kBlockK;
-        __syncwarp();  // all lanes have read the tile in this place
-        copy_boxes(map_x, map_y, x, y, k);
-      });
-    } else {
-      WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
-      WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
-      copy_tiles([&](int) {
-        float* to = smem_.x[stage_of_x_];
-        x.copy([&](int i) {
-          const At at = OfX::at(i, thread_);
-          return to + Config::offset_in_x(at.row, at.k);
-        });
-        y.copy([&](int i) { return own_of_y(i); });
-      });
-    }
-  }
-
-  // No copies are in flight, but kAhead steps were without one: as if they had not been.
-  __device__ void begin_again() {
-    device::barrier_wait(smem_.all_done, 0);
-    again_ = true;
-    copied_ = split_ = 0;
-    phase_of_y_ ^= 1;
-    stage_of_x_ -= Config::kAhead;
-    if (stage_of_x_ < 0) stage_of_x_ += Config::kStagesOfX;
-  }
 
   // Starts the copies of the warp's boxes, from k on.
   __device__ void copy_boxes(const device::TensorMap& map_x, const device::TensorMap& map_y,
@@ -479,12 +454,11 @@ class Producer {
 
   // The next work tile to split.
   __device__ void begin_work(const KernelArgs& args, const GemmParams& params) {
-    const unsigned index = work_index(smem_, again_, split_);
-    left_ = params.split_k.work_tile(index, args.workspace).k_tiles;
-    const Decision decision = decision_of(smem_, again_, split_);
+    left_ = params.split_k.work_tile(split_work_, args.workspace).k_tiles;
+    split_work_ += gridDim.x;
+    const Decision decision = decisions_.next(smem_.samples, smem_.sampled);
     path_ = decision.path;
     scale_ = decision.scale_y;
-    ++split_;
   }
 
   __device__ void publish_range() {
@@ -498,13 +472,13 @@ class Producer {
   Pipeline<Config::kStages> pipeline_;
   unsigned copied_ = 0;  // tiles
   int stage_of_x_ = 0, stage_of_y_ = 0;
-  unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
-  bool again_ = false;
-  unsigned split_ = 0;  // work tiles of which a k tile has been split
-  // Of the last of these: k tiles left, its place in range_of_y, the decision, y's scale.
+  unsigned phase_of_y_ = 1;           // of `copied` of the oldest tile, once kAhead are in flight
+  unsigned split_work_ = blockIdx.x;  // the next work tile to split
+  // Of the one before: k tiles left, its place in range_of_y, the decision, y's scale.
   int left_ = 0, slot_ = 0;
   Path path_ = Path::kSix;
   float scale_ = 1.0F;
+  Decisions decisions_;
   Range range_;  // of its y
 };
 
@@ -561,7 +535,7 @@ class Consumer {
       const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
       const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
       return sample_rows<kAlongK, kRows>(from + (kAlongK ? row * ld + first_k : first_k * ld + row),
-                                         ld, rows, k);
+                                         ld, rows, k, warp);
     };
     const Distances x = distances.template operator()<Config::kXAlongK, kRowsOfX>(
                         !params.is_transposed),
@@ -631,23 +605,12 @@ class Consumer {
     for (int i = 0; i < kSums; ++i) sums[i] = static_cast<float>(acc[i / 4][i % 4]);
   }
 
-  // Whether halves of the work tile have overflowed: a sum is NaN or Inf. Then it is multiplied
-  // again, and the work tiles from the next but one on by planes. The same in all consumers.
-  __device__ bool have_overflowed(unsigned index, const Sums& sums) {
-    if (any_of(is_special(sums) ? 1 : 0) == 0) return false;
-    if (consumer_ == 0) smem_.again[smem_.again_count++] = index;
-    allows_halves_ = false;
-    return true;
-  }
+  // The next work tiles but one take planes.
+  __device__ void forbid_halves() { allows_halves_ = false; }
 
-  // The consumer warp has done all work tiles but those that are multiplied again.
-  __device__ void finish_all() {
-    __syncwarp();
-    if (consumer_ % 32 == 0) device::barrier_arrive(smem_.all_done);
-  }
-
-  // Whether the sums of the work tile need FP32: one is NaN or Inf, or so small that products may
-  // be missing which planes have lost. The same in all consumers.
+  // Whether the sums of the work tile need FP32: one is NaN or Inf, also because halves have
+  // overflowed, or so small that products may be missing which planes have lost. The same in all
+  // consumers.
   __device__ bool needs_fp32(int k, const Range& range, const Sums& sums) {
     const auto& range_of_y = smem_.range_of_y[slot_];
     skip_range();
@@ -929,50 +892,44 @@ template <typename Config>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
+  Decisions decisions;
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
   consumer.sample(args, params, blockIdx.x);
-#pragma unroll 1
-  for (int round = 0; round < 2; ++round) {
-    if (round == 1) {
-      consumer.finish_all();
-      device::barrier_wait(smem.all_done, 0);
+  for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
+    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+    const Decision decision = decisions.next(smem.samples, smem.sampled);
+    if (thread == 0 && work.first_k_tile == 0) {
+      params.decisions[params.split_k.tile_of(index)] = static_cast<std::int32_t>(decision.path);
     }
-    for (unsigned i = 0; has_work(smem, round == 1, i, params.work); ++i) {
-      const unsigned index = work_index(smem, round == 1, i);
-      const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-      const Decision decision = decision_of(smem, round == 1, i);
-      if (thread == 0 && work.first_k_tile == 0) {
-        params.decisions[params.split_k.tile_of(index)] = static_cast<std::int32_t>(decision.path);
+    consumer.sample(args, params, index + gridDim.x);
+    const int of_sum =
+        index < params.split_k.whole ? params.sum_k_tiles : params.sum_k_tiles_of_split;
+    float sums[Config::kSums];
+    Range range;
+    if (decision.path == Path::kThree) {
+      if (params.two_runs) {
+        consumer.template multiply_halves<true>(work.k_tiles, of_sum, decision.scale_x, sums);
+      } else {
+        consumer.template multiply_halves<false>(work.k_tiles, of_sum, decision.scale_x, sums);
       }
-      if (round == 0) consumer.sample(args, params, index + gridDim.x);
-      const int of_sum = work.partial == nullptr ? params.sum_k_tiles : params.sum_k_tiles_of_split;
-      float sums[Config::kSums];
-      Range range;
-      if (decision.path == Path::kThree) {
-        if (params.two_runs) {
-          consumer.template multiply_halves<true>(work.k_tiles, of_sum, decision.scale_x, sums);
-        } else {
-          consumer.template multiply_halves<false>(work.k_tiles, of_sum, decision.scale_x, sums);
-        }
-        const float unscale = decision.unscale();
+      const float unscale = decision.unscale();
 #pragma unroll
-        for (float& sum : sums) sum *= unscale;
-      } else if (decision.path == Path::kSix) {
-        consumer.multiply_planes(work.k_tiles, of_sum, range, sums);
-      } else {
-        consumer.multiply_fp64(work.k_tiles, sums);
-      }
-      const KernelArgs out = output_of(args, params.split_k, work);
-      const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
-      const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
-      if (decision.path != Path::kSix) consumer.skip_range();
-      if (decision.path == Path::kThree && consumer.have_overflowed(index, sums)) continue;
-      if (decision.path == Path::kSix && consumer.needs_fp32(k, range, sums)) {
-        multiply_fp32(args, out, params, work, k, thread, smem.fp32);
-      } else {
-        store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
-                           thread, sums);
-      }
+      for (float& sum : sums) sum *= unscale;
+    } else if (decision.path == Path::kSix) {
+      consumer.multiply_planes(work.k_tiles, of_sum, range, sums);
+    } else {
+      consumer.multiply_fp64(work.k_tiles, sums);
+    }
+    const KernelArgs out = output_of(args, params.split_k, work);
+    const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
+    const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
+    if (decision.path == Path::kFp64) consumer.skip_range();
+    if (decision.path != Path::kFp64 && consumer.needs_fp32(k, range, sums)) {
+      consumer.forbid_halves();
+      multiply_fp32(args, out, params, work, k, thread, smem.fp32);
+    } else {
+      store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
+                         thread, sums);
     }
   }
 }
@@ -993,8 +950,6 @@ __global__ void __launch_bounds__(kNumThreads, 1)
     for (device::Barrier& sampled : smem.sampled) {
       device::barrier_init(sampled, kConsumers / 32);
     }
-    device::barrier_init(smem.all_done, kConsumers / 32);
-    smem.again_count = 0;
     device::barrier_init_fence();
     if (params.boxes) {
       device::prefetch_tensor(map_x);

@@ -32,7 +32,7 @@ constexpr int kFarthest = 24;
 constexpr float kMostBelowTile = 10.0F;
 // The largest element of the sample of a tile is scaled to [2^kScaled, 2^(kScaled + 1)). The others
 // of the tile may be up to 2^(15 − kScaled) times as large. Exponents that a scale exists for.
-constexpr int kScaled = 11, kMostExponent = 50;
+constexpr int kScaled = 7, kMostExponent = 50;
 // The sum of the roundings of a row's sample, in units of the last bit of elements. Where they are
 // random its standard deviation is 2.8.
 constexpr std::uint32_t kMostBias = 14;
@@ -40,6 +40,7 @@ constexpr std::uint32_t kMostBias = 14;
 // Rows are sampled at kPieces places of their K, kPieceK elements each.
 constexpr int kPieces = 4, kPieceK = 8;
 constexpr int kSampled = kPieces * kPieceK;  // per row
+constexpr int kSampledWarps = 8;             // that share the rows of a tile
 
 // Magnitudes are those of BF16, as integers: about 128·log2(|x|). Distances are summed over the
 // sample of a row.
@@ -94,10 +95,13 @@ __host__ __device__ inline Path decide(const Distances& a, const Distances& b) {
 }
 
 // Of kRows rows from `from` on; `rows` of them are in the operand. Element (row, k) is at
-// from[row · ld + k], or at from[k · ld + row]. Called by a warp; the result is the same in all
-// lanes.
+// from[row · ld + k], or at from[k · ld + row]. `warp`: of the kRows rows, among those of the tile.
+// Called by a warp; the result is the same in all lanes.
+//
+// Rows that lie along k are sampled at different k, others at different k for each warp: so that an
+// element of k that is large in all rows is in the sample of one.
 template <bool kAlongK, int kRows>
-__device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, int k) {
+__device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, int k, int warp) {
   // The lanes of a load lie beside each other in memory: pieces of some rows, or some k of all
   // rows. kLanes lanes have the elements of a row.
   constexpr int kLanes = kAlongK ? kPieceK : 32 / kRows;
@@ -107,8 +111,15 @@ __device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, i
             first_k = kAlongK ? lane % kPieceK : lane / kRows;
   const std::int64_t next_k = kAlongK ? 1 : ld, next_row = kAlongK ? ld : 1;
   const std::int64_t next_load = kAlongK ? 32 / kPieceK * next_row : kLanes * next_k;
-  const std::int64_t next_piece = (k - kPieceK) / (kPieces - 1) * next_k;
+  // The first piece begins in the first of kPieces equal parts of k, the others as far apart.
+  const int part = k / kPieces & -kPieceK, places = part / kPieceK;
+  const std::int64_t next_piece = part * next_k;
   from += row * next_row + first_k * next_k;
+  const auto place = [&](int load) {
+    constexpr int kTileRows = kRows * kSampledWarps;
+    return kAlongK ? (warp * kRows + load * (32 / kPieceK) + row) * places / kTileRows * kPieceK
+                   : static_cast<std::int64_t>(warp * places / kSampledWarps * kPieceK) * next_k;
+  };
   std::uint32_t magnitude[kLoads][kPieces];
   constexpr std::uint32_t kRounding = 1U << 20;  // above sums of distances
   std::uint32_t roundings[kLoads]{};
@@ -117,7 +128,7 @@ __device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, i
     const float* at = from;
 #pragma unroll
     for (int i = 0; i < kLoads; ++i, at += next_load) {
-      const float x = row + (kAlongK ? i * (32 / kPieceK) : 0) < rows ? *at : 0.0F;
+      const float x = row + (kAlongK ? i * (32 / kPieceK) : 0) < rows ? at[place(i)] : 0.0F;
       magnitude[i][piece] = bits_of(x) << 1 >> 17;
       roundings[i] += rounding_of_halves(bits_of(x)) * kRounding;
     }
@@ -178,7 +189,7 @@ __device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, i
 
 // The sample of a work tile, of each consumer warp's rows.
 struct Sample {
-  static constexpr int kWarps = 8;
+  static constexpr int kWarps = kSampledWarps;
   Distances x[kWarps], y[kWarps];
   bool allows_halves = true;
 };
@@ -188,8 +199,6 @@ struct Decision {
   Path path;
   float scale_x = 1.0F, scale_y = 1.0F;
 
-  // Multiplied again, where halves have overflowed.
-  __device__ Decision() : path(Path::kSix) {}
   __device__ explicit Decision(const Sample& sample) {
     Distances x, y;
 #pragma unroll

@@ -71,8 +71,23 @@ TEST_F(Bf16Decision, TakesPlanesWhereHalvesHaveABias) {
   }
 }
 
-// Work tiles whose sample does not show their largest elements. In the last one Inf stays Inf.
-TEST_F(Bf16Decision, MultipliesAgainByPlanesWhereHalvesOverflow) {
+// Rows are sampled at different k.
+TEST_F(Bf16Decision, FindsAnElementOfKThatIsLargeInAllRows) {
+  for (const std::int64_t large : {0, 13, 100, 255}) {
+    for (const Op op : {Op::kN, Op::kT}) {
+      for (const Operand operand : {Operand::kA, Operand::kB}) {
+        Operation operation(Problem::dense({128, 128, 256}, op, op));
+        scale(operation, operand,
+              [=](std::int64_t /*row*/, std::int64_t k) { return k == large ? 0x1p12F : 1.0F; });
+        EXPECT_EQ(run(stage, operation, "128x128").decision, kByPlanes) << large;
+      }
+    }
+  }
+}
+
+// Work tiles whose sample does not show their largest element. They take FP32, and from the third
+// of a block on planes: then the first is known.
+TEST_F(Bf16Decision, TakesFp32AndThenPlanesWhereHalvesOverflow) {
   const std::int64_t blocks = device::current().multiprocessors, count = 4 * blocks - 1;
   constexpr std::int64_t kRows = 4, kCols = 4, kK = 160;
   constexpr std::int64_t kNotInSample = 12;
@@ -84,9 +99,8 @@ TEST_F(Bf16Decision, MultipliesAgainByPlanesWhereHalvesOverflow) {
   }
   const Result result = run(stage, operation, "64x128");
   for (std::int64_t product = 0; product < count; ++product) {
-    // By planes from the third of a block on: then its first is known.
     ASSERT_EQ(result.workspace[static_cast<std::size_t>(product)],
-              is_large(product) ? kByPlanes : kByHalves)
+              is_large(product) && product >= 2 * blocks ? kByPlanes : kByHalves)
         << product;
     const models::Rows a = operation.rows(Operand::kA, product),
                        b = operation.rows(Operand::kB, product);

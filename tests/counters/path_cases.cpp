@@ -180,7 +180,7 @@ std::vector<Case> path_cases(const Stage& stage) {
       cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks}, decision);
     }
     cases.add_small({.shape = {5, 7, 132}});   // FP32 in a tile
-    cases.add_hidden({.shape = {5, 7, 292}});  // multiplied again by planes
+    cases.add_hidden({.shape = {5, 7, 292}});  // halves that overflow
   } else {
     for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
       cases.add({.shape = shape});
