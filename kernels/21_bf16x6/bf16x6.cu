@@ -1,11 +1,12 @@
 // Bf16x6: FP32 accuracy from BF16 tensor cores, without a pass over the operands.
 //
-// New against Fp16x3: BF16 has the exponents of FP32. Three planes hold all 24 bits of a float
-// without scales, so the GEMM splits tiles as it loads them (gemm_sm90.cuh), and no workspace holds
-// planes. Six products of planes instead of three. A sample of a tile's rows tells whether planes
-// are as accurate as FP32 (sample.cuh); if not, the tile is multiplied in FP64. What limits it: the
-// tensor cores, for a C of few rows or columns memory bandwidth, for small problems the ends of a
-// tile. Needs compute capability 9.0, no later one.
+// New against Fp16x3: the GEMM splits tiles as it loads them (gemm_sm90.cuh), so that there is no
+// pass over the operands, and no workspace for their parts. A sample of a tile's rows decides
+// (sample.cuh). Ordinary elements are sums of two FP16 numbers with a scale per tile, three
+// products. Others are sums of three BF16 numbers, which hold all 24 bits and exponents of a float,
+// six products. Where neither is as accurate as FP32, the tile is multiplied in FP64. What limits
+// it: shared memory, for a C of few rows or columns memory bandwidth, for small problems the ends
+// of a tile. Needs compute capability 9.0, no later one.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -370,7 +371,7 @@ constexpr std::int64_t kTileSizes[] = {4, 8, 16, 32, 64, 128};
 extern const Stage stage;
 const Stage stage = {
     .name = "Bf16x6",
-    .idea = "products of BF16 planes, split inside the GEMM: any operands, no pass over them",
+    .idea = "products of FP16 halves or BF16 planes, split inside the GEMM: no pass over operands",
     .requirements = {.compute_capability = 90, .no_later = true, .not_on_simt = {}},
     .math = Math::fp32_split,
     .takes_transposed = true,

@@ -1,15 +1,15 @@
-// GEMM kernel for compute capability 9.0: multiplies in BF16 on tensor cores, reads and writes
-// FP32.
+// GEMM kernel for compute capability 9.0: multiplies 16-bit numbers on tensor cores, reads and
+// writes FP32.
 //
 // Two producer warpgroups copy tiles of both operands to shared memory, by TMA where it can load
-// them, and split one of them, y, into three BF16 planes. Two consumer warpgroups split the other,
-// x, in registers, 64 rows each, and run wgmma. They add short runs of products to FP32 sums, and
-// sums to totals, because tensor cores truncate. Blocks are persistent, so that the producer loads
-// the next tile during the epilogue.
+// them, and split one of them, y, into two FP16 halves or three BF16 planes. Two consumer
+// warpgroups split the other, x, in registers, 64 rows each, and run wgmma. They add short runs of
+// products to FP32 sums, and sums to totals, because tensor cores truncate. Blocks are persistent,
+// so that the producer loads the next tile during the epilogue.
 //
 // x is op(A) and y op(B); or, transposed, x is op(B) and y op(A): that is for C of few rows.
 //
-// For each work tile, a sample of its rows decides whether planes are as accurate as FP32. If not,
+// For each work tile, a sample of its rows decides between halves, planes and FP64. For FP64
 // producers pass y on as it is, and consumers multiply in FP64 on tensor cores, which takes about
 // as long as FP32 on CUDA cores.
 //

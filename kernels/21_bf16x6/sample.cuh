@@ -1,15 +1,15 @@
-// Whether BF16 planes are as accurate as FP32, from a sample of the operands.
+// The decision for a work tile: halves, planes or FP64, from a sample of the operands.
 //
 // Tensor cores truncate. That harms a result which few products make up: an FP32 sum rounds it a
-// few times only. So planes are taken only where many products count. The distance of an element is
-// log2(largest / |x|), in octaves, where `largest` is the largest element of its row of op(A), or
-// column of op(B). If the mean distances of a row of A and of a column of B are d together, the
-// geometric mean of their products is 2^-d times the largest possible product.
+// few times only. So halves and planes are taken only where many products count. The distance of an
+// element is log2(largest / |x|), in octaves, where `largest` is the largest element of its row of
+// op(A), or column of op(B). If the mean distances of a row of A and of a column of B are d
+// together, the geometric mean of their products is 2^-d times the largest possible product.
 //
-// Nor are planes taken where all elements are almost equal: then all truncations have one sign.
+// Nor are they taken where all elements are almost equal: then all truncations have one sign.
 //
-// Halves are taken where planes would be, if furthermore few elements are far below the largest of
-// the tile, whose scale they share, and if the rounding errors of a row's elements have no bias.
+// Of both, halves are taken if few elements are far below the largest of the tile, whose scale they
+// share, and if the roundings of a row's elements have no bias. README.md derives the limits.
 #pragma once
 
 #include <cstdint>

@@ -59,10 +59,10 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
-// Drops planes (Bf16x6) that are slower than FP32 with data that planes do not serve. README.md
-// says how much time such data may take: 3 % more, and what a look at the operands takes. Planes
-// that are hardly faster than digits (Int8x3) come after them: digits have the time that normal
-// operands need, and many need less.
+// Drops Bf16x6 where it is slower than FP32 with data that halves and planes do not serve.
+// README.md says how much time such data may take: 3 % more, and what a look at the operands takes.
+// Where it is hardly faster than digits (Int8x3) it comes after them: digits have the time that
+// normal operands need, and many need less.
 void rank_planes(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
   constexpr double kFaster = 0.9;
