@@ -184,9 +184,9 @@ std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
 
 // In units of 2^-24 relative to (|A||B|)ij. A wgmma truncates the accumulator and up to 16 products
 // at 2^-25 of the largest, and the sum at 2^-23. A k tile has two wgmma of large products; all
-// those of small products, which are 2^-7 of the large ones, count 1. Left-out products and the
-// rounding of operands count 2 with planes, 5 with halves. Then come the additions of runs to a
-// sum, of sums to a total, and of splits, alpha and beta.
+// those of small products, which are 2^-7 of the large ones, count 1. With halves the product that
+// is left out counts 4, and the rounding of a number 2; planes have less. Then come the additions
+// of runs to a sum, of sums to a total, and of splits, alpha and beta.
 std::int64_t rounding_chain(const Partition& partition, const Problem& problem) {
   constexpr std::int64_t kWgmma = kSlices * (2 + (kSliceK + 2) / 2);
   const std::int64_t runs = takes_one_run(partition, problem) ? 1 : 2;  // of a k tile
@@ -194,7 +194,7 @@ std::int64_t rounding_chain(const Partition& partition, const Problem& problem) 
   for (const Additions& of : additions_of(partition)) {
     longest = std::max(longest, runs * of.sum + of.sums + of.splits - 1);
   }
-  return kWgmma + 1 + 5 + longest + 2;
+  return kWgmma + 1 + 8 + longest + 2;
 }
 
 // Error of halves relative to the largest element of a row of op(A) times that of a column of

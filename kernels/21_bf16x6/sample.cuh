@@ -98,8 +98,8 @@ __host__ __device__ inline Path decide(const Distances& a, const Distances& b) {
 // from[row · ld + k], or at from[k · ld + row]. `warp`: of the kRows rows, among those of the tile.
 // Called by a warp; the result is the same in all lanes.
 //
-// Rows that lie along k are sampled at different k, others at different k for each warp: so that an
-// element of k that is large in all rows is in the sample of one.
+// Rows that lie along k are sampled at different k, others at different k for each warp: so that a
+// k whose elements are large in all rows is likely in the sample of one.
 template <bool kAlongK, int kRows>
 __device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, int k, int warp) {
   // The lanes of a load lie beside each other in memory: pieces of some rows, or some k of all
