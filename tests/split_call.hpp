@@ -2,6 +2,7 @@
 // its operands as the models see them.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -87,6 +88,20 @@ inline models::Product product_of(const Problem& problem) {
           a ? (b ? "TT" : "TN") : (b ? "NT" : "NN"),
           allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB)};
 }
+
+// A result in float64, and (|A||B|)ij.
+struct Exact {
+  double sum = 0.0, magnitude = 0.0;
+
+  Exact(const models::Rows& a, std::int64_t row, const models::Rows& b, std::int64_t col) {
+    for (std::int64_t k = 0; k < a.k; ++k) {
+      const double product = static_cast<double>(a.data[row * a.next_row + k * a.next_k]) *
+                             b.data[col * b.next_row + k * b.next_k];
+      sum += product;
+      magnitude += std::fabs(product);
+    }
+  }
+};
 
 struct Result {
   std::vector<float> c;

@@ -693,12 +693,8 @@ class Consumer {
 #pragma unroll
                                for (int p = 0; p < kPlanes; ++p) x[slice][p][i] = split.plane[p];
                              });
-      const std::byte* y = smem_.planes[pipeline_.stage];
       const auto mma = [&](int slice, int plane_x, int plane_y, bool adds) {
-        device::warpgroup_mma_bf16<Config::kColumns, kMajorOfY>(
-            acc, x[slice][plane_x],
-            Config::descriptor(y + plane_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
-            adds);
+        multiply_parts<kPlanes>(slice, x[slice][plane_x], plane_y, adds, acc);
       };
       device::warpgroup_arrive();
       // idea:begin Bf16x6
@@ -733,12 +729,8 @@ class Consumer {
 #pragma unroll
                                for (int h = 0; h < kHalves; ++h) x[slice][h][i] = split.half[h];
                              });
-      const std::byte* y = smem_.planes[pipeline_.stage];
       const auto mma = [&](int slice, int half_x, int half_y, bool adds) {
-        device::warpgroup_mma_f16<Config::kColumns, kMajorOfY>(
-            acc, x[slice][half_x],
-            Config::descriptor(y + half_y * Config::kPlaneBytes + slice * Config::kSliceBytes),
-            adds);
+        multiply_parts<kHalves>(slice, x[slice][half_x], half_y, adds, acc);
       };
       device::warpgroup_arrive();
 #pragma unroll
@@ -756,6 +748,19 @@ class Consumer {
       device::warpgroup_commit();
       wait_and_add(acc, sums);
       release_tile<kHalves>(x);
+    }
+  }
+
+  // acc ← a slice of one part of x times one of y, plus acc if `adds`. kParts: planes or halves.
+  template <int kParts>
+  __device__ void multiply_parts(int slice, const std::uint32_t (&x)[4], int part_y, bool adds,
+                                 Sums& acc) {
+    const device::MatrixDescriptor y = Config::descriptor(
+        smem_.planes[pipeline_.stage] + part_y * Config::kPlaneBytes + slice * Config::kSliceBytes);
+    if constexpr (kParts == kPlanes) {
+      device::warpgroup_mma_bf16<Config::kColumns, kMajorOfY>(acc, x, y, adds);
+    } else {
+      device::warpgroup_mma_f16<Config::kColumns, kMajorOfY>(acc, x, y, adds);
     }
   }
 

@@ -70,10 +70,8 @@ struct alignas(16) Distances {
   // Exponent of the largest element.
   __host__ __device__ int exponent() const { return static_cast<int>(largest / kOctave) - 127; }
   // Scale of the elements for halves.
-  __host__ __device__ float scale() const { return power_of_two(kScaled - exponent()); }
-
-  static __host__ __device__ float power_of_two(int exponent) {
-    return float_of(static_cast<std::uint32_t>(exponent + 127) << 23);
+  __host__ __device__ float scale() const {
+    return float_of(static_cast<std::uint32_t>(kScaled - exponent() + 127) << 23);
   }
 };
 

@@ -106,16 +106,11 @@ TEST_F(Bf16Decision, TakesFp32AndThenPlanesWhereHalvesOverflow) {
                        b = operation.rows(Operand::kB, product);
     for (std::int64_t row = 0; row < kRows; ++row) {
       for (std::int64_t col = 0; col < kCols; ++col) {
-        double sum = 0.0, magnitude = 0.0;
-        for (std::int64_t k = 0; k < kK; ++k) {
-          const double of = static_cast<double>(a.data[row * a.next_row + k * a.next_k]) *
-                            b.data[col * b.next_row + k * b.next_k];
-          sum += of;
-          magnitude += std::fabs(of);
-        }
+        const Exact exact(a, row, b, col);
         const float found =
             result.c[static_cast<std::size_t>((product * kRows + row) * kCols + col)];
-        ASSERT_LE(std::fabs(found - sum), 0x1p-21 * magnitude) << product << ' ' << row << col;
+        ASSERT_LE(std::fabs(found - exact.sum), 0x1p-21 * exact.magnitude)
+            << product << ' ' << row << col;
       }
     }
   }
@@ -218,15 +213,10 @@ TEST_F(Bf16Decision, RoundsFp64Once) {
         const models::Rows a = operation.rows(Operand::kA, 0), b = operation.rows(Operand::kB, 0);
         for (std::int64_t row = 0; row < a.count; ++row) {
           for (std::int64_t col = 0; col < b.count; ++col) {
-            double sum = 0.0, magnitude = 0.0;
-            for (std::int64_t k = 0; k < a.k; ++k) {
-              const double product = static_cast<double>(a.data[row * a.next_row + k * a.next_k]) *
-                                     b.data[col * b.next_row + k * b.next_k];
-              sum += product;
-              magnitude += std::fabs(product);
-            }
+            const Exact exact(a, row, b, col);
             const float found = result.c[static_cast<std::size_t>(row * b.count + col)];
-            ASSERT_LE(std::fabs(found - sum), 0x1p-24 * std::fabs(sum) + 0x1p-44 * magnitude)
+            ASSERT_LE(std::fabs(found - exact.sum),
+                      0x1p-24 * std::fabs(exact.sum) + 0x1p-44 * exact.magnitude)
                 << to_string(operation.problem) << ' ' << tile << ": " << row << ", " << col;
           }
         }

@@ -34,13 +34,9 @@ class Bf16Gemm : public SplitTest<stage> {
     const std::vector<float> c = run(stage, operation).c;
     double worst = 0.0;
     for (std::size_t col = 0; col < 3; ++col) {
-      double sum = 0.0, magnitude = 0.0;
-      for (std::size_t i = 0; i < kK; ++i) {
-        const double product = static_cast<double>(operation.a[kK + i]) * operation.b[col * kK + i];
-        sum += product;
-        magnitude += std::fabs(product);
-      }
-      worst = std::fmax(worst, std::fabs(c[3 + col] - sum) / magnitude);
+      const Exact exact(operation.rows(Operand::kA, 0), 1, operation.rows(Operand::kB, 0),
+                        static_cast<std::int64_t>(col));
+      worst = std::fmax(worst, std::fabs(c[3 + col] - exact.sum) / exact.magnitude);
     }
     return worst;
   }

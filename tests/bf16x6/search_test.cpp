@@ -82,31 +82,30 @@ bool add_errors(const Genes& genes, unsigned seed, int path, Errors& ours, Error
   operation.b = make_operand(genes[1], kColsOfC, -kGrades, random);
   const Result result = run(stage, operation, "128x64");
   if (result.decision != path) return false;
+  const models::Rows rows_of_a = operation.rows(Operand::kA, 0),
+                     rows_of_b = operation.rows(Operand::kB, 0);
   double squares = 0.0, own_squares = 0.0, cublas_squares = 0.0, own_worst = 0.0, worst = 0.0;
   for (std::int64_t row = 0; row < kRowsOfC; ++row) {
     for (std::int64_t col = 0; col < kColsOfC; ++col) {
       const float* a = operation.a.data() + row * kProducts;
       const float* b = operation.b.data() + col * kProducts;
-      double exact = 0.0, magnitude = 0.0;
+      const Exact exact(rows_of_a, row, rows_of_b, col);
       float total = 0.0F;
       for (std::int64_t first = 0; first < kProducts; first += kChain) {
         float sum = 0.0F;
         for (std::int64_t k = first; k < std::min(first + kChain, kProducts); ++k) {
-          const double product = static_cast<double>(a[k]) * b[k];
           sum = std::fma(a[k], b[k], sum);
-          exact += product;
-          magnitude += std::fabs(product);
         }
         total += sum;
       }
-      const double own = result.c[static_cast<std::size_t>(row * kColsOfC + col)] - exact,
-                   other = total - exact;
-      squares += exact * exact;
+      const double own = result.c[static_cast<std::size_t>(row * kColsOfC + col)] - exact.sum,
+                   other = total - exact.sum;
+      squares += exact.sum * exact.sum;
       own_squares += own * own;
       cublas_squares += other * other;
-      if (magnitude == 0.0) continue;
-      own_worst = std::fmax(own_worst, std::fabs(own) / magnitude);
-      worst = std::fmax(worst, std::fabs(other) / magnitude);
+      if (exact.magnitude == 0.0) continue;
+      own_worst = std::fmax(own_worst, std::fabs(own) / exact.magnitude);
+      worst = std::fmax(worst, std::fabs(other) / exact.magnitude);
     }
   }
   if (!(squares > 1e-60 && squares < 1e60)) return false;  // C is 0, or out of range

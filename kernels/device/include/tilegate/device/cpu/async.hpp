@@ -208,6 +208,14 @@ inline MatrixDescriptor matrix_descriptor(const void* smem, Swizzle swizzle, uns
 
 inline void warpgroup_arrive() { simt::executor::warpgroup_arrive(); }
 
+// Operands with the thread's part of a in registers.
+inline simt::MatrixProduct with_registers(simt::MmaType type, unsigned n,
+                                          const std::uint32_t (&a)[4], MatrixDescriptor b,
+                                          bool adds = true, Major major_b = Major::kK) {
+  return {
+      .type = type, .n = n, .a = {}, .b = b, .adds = adds, .major_b = major_b, .registers_of_a = a};
+}
+
 template <int kN>
 void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                       simt::Site site = simt::Site::current()) {
@@ -221,8 +229,7 @@ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], const std::uint32_t (&a)[4], 
                       simt::Site site = simt::Site::current()) {
   static_assert(kN == 8 || kN == 24 || (kN % 16 == 0 && kN >= 16 && kN <= 256),
                 "the widths that wgmma knows for int8");
-  simt::executor::warpgroup_mma(
-      acc, {.type = simt::MmaType::kS8, .n = kN, .a = {}, .b = b, .registers_of_a = a}, site);
+  simt::executor::warpgroup_mma(acc, with_registers(simt::MmaType::kS8, kN, a, b), site);
 }
 
 template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
@@ -244,14 +251,7 @@ template <int kN, Major kMajorB = Major::kK>
 void warpgroup_mma_f16(float (&acc)[kN / 2], const std::uint32_t (&a)[4], MatrixDescriptor b,
                        bool adds = true, simt::Site site = simt::Site::current()) {
   static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
-  simt::executor::warpgroup_mma(acc,
-                                {.type = simt::MmaType::kF16,
-                                 .n = kN,
-                                 .a = {},
-                                 .b = b,
-                                 .adds = adds,
-                                 .major_b = kMajorB,
-                                 .registers_of_a = a},
+  simt::executor::warpgroup_mma(acc, with_registers(simt::MmaType::kF16, kN, a, b, adds, kMajorB),
                                 site);
 }
 
@@ -259,14 +259,7 @@ template <int kN, Major kMajorB = Major::kK>
 void warpgroup_mma_bf16(float (&acc)[kN / 2], const std::uint32_t (&a)[4], MatrixDescriptor b,
                         bool adds = true, simt::Site site = simt::Site::current()) {
   static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
-  simt::executor::warpgroup_mma(acc,
-                                {.type = simt::MmaType::kBf16,
-                                 .n = kN,
-                                 .a = {},
-                                 .b = b,
-                                 .adds = adds,
-                                 .major_b = kMajorB,
-                                 .registers_of_a = a},
+  simt::executor::warpgroup_mma(acc, with_registers(simt::MmaType::kBf16, kN, a, b, adds, kMajorB),
                                 site);
 }
 
