@@ -55,6 +55,23 @@ struct Split {
   }
 };
 
+// Of two numbers of 16 bits each.
+__host__ __device__ inline std::uint32_t larger_of_pairs(std::uint32_t a, std::uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  return __vmaxu2(a, b);
+#else
+  constexpr std::uint32_t kLow = 0xFFFF, kHigh = 0xFFFF'0000;
+  return std::max(a & kLow, b & kLow) | std::max(a & kHigh, b & kHigh);
+#endif
+}
+__host__ __device__ inline std::uint32_t smaller_of_pairs(std::uint32_t a, std::uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  return __vminu2(a, b);
+#else
+  return ~larger_of_pairs(~a, ~b);
+#endif
+}
+
 // Magnitudes of elements.
 struct Range {
   std::uint32_t largest = 0;     // of the first numbers of pairs, and of the second, in BF16
@@ -62,13 +79,7 @@ struct Range {
 
   __host__ __device__ void add(float first, float second, const Split& split) {
     const std::uint32_t magnitudes = split.plane[0] & 0x7FFF'7FFFU;
-#if defined(__CUDA_ARCH__)
-    largest = __vmaxu2(largest, magnitudes);
-#else
-    constexpr std::uint32_t kLow = 0xFFFF, kHigh = 0xFFFF'0000;
-    largest =
-        std::max(largest & kLow, magnitudes & kLow) | std::max(largest & kHigh, magnitudes & kHigh);
-#endif
+    largest = larger_of_pairs(largest, magnitudes);
     for (const float value : {first, second}) {
       const std::uint32_t less_1 = 2 * bits_of(value) - 1;  // the largest number for 0
       smallest = smallest < less_1 ? smallest : less_1;

@@ -25,12 +25,13 @@ struct HalfSplit {
   }
 };
 
-// How a number of 24 bits is rounded to 23, hi + lo, in units of its last bit: 0 down, 1 not at
-// all, 2 up. `bits` are those of a float. Of the 13 bits that hi leaves, an odd number above 2^11
-// is rounded to a multiple of four.
-__host__ __device__ inline std::uint32_t rounding_of_halves(std::uint32_t bits) {
-  const std::uint32_t is_rounded = (bits >> 12 ^ bits >> 11) & bits & 1U;
-  return 1U - is_rounded + (is_rounded << 1 & bits);
+// How numbers of 24 bits are rounded to 23, hi + lo, in units of their last bit: 0 down, 1 not at
+// all, 2 up. Of two numbers, 16 bits each; `low` are the lower halves of their bits. Of the 13 bits
+// that hi leaves, an odd number above 2^11 is rounded to a multiple of four.
+__host__ __device__ inline std::uint32_t roundings_of_halves(std::uint32_t low) {
+  constexpr std::uint32_t kEach = 0x1'0001;
+  const std::uint32_t is_rounded = (low ^ low >> 1) >> 11 & low & kEach;
+  return kEach - is_rounded + ((is_rounded & low >> 1) << 1);
 }
 
 }  // namespace tilegate::bf16x6

@@ -40,6 +40,7 @@ namespace tilegate::bf16x6 {
 constexpr int kBlockK = 32;
 constexpr int kSliceK = 16;  // k of one wgmma
 constexpr int kSlices = kBlockK / kSliceK;
+constexpr int kSampledTiles = 2;  // of the k tiles of a work tile
 constexpr int kRowsOfX = 128;
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
@@ -62,6 +63,14 @@ struct Config {
   // Of a sum and its total, so many pairs have no registers for the total.
   static constexpr int kTotalsInMemory = kColumns == 128 ? 32 : 0;
   static_assert(kColumns <= kFp32Tile);
+
+  // K tile i in the order of copies, of `count` in a work tile. The first kSampledTiles are
+  // sampled: those of the first k and, as the last tile may be partial, of the last but one.
+  static __device__ int k_tile(int i, int count) {
+    if (i == 0) return 0;
+    if (i == 1) return count - 2;
+    return i - (i < count - 1 ? 1 : 0);
+  }
 
   // A plane of y. Along k: (slice, row, 16 k), 32-byte swizzle. Along the rows: (64 rows, k, row),
   // 128-byte swizzle.
@@ -140,28 +149,10 @@ struct GemmStorage {
   std::uint32_t range_of_x[kConsumers];
   // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
   unsigned votes[2][kConsumers / 32];
-  Sample samples[2];  // of a work tile, and of the next
-  device::Barrier sampled[2];
-  static_assert(Sample::kWarps == kConsumers / 32);
-};
-
-// A thread's view of the decisions for one work tile after another.
-class Decisions {
- public:
-  // Of the next work tile, once it is sampled.
-  __device__ Decision next(const Sample (&samples)[2], device::Barrier (&sampled)[2]) {
-    const unsigned slot = tiles_ & 1;
-    device::barrier_wait(sampled[slot], tiles_ >> 1 & 1);
-    ++tiles_;
-    Decision decision(samples[slot]);
-    const auto path = static_cast<std::int32_t>(decision.path);
-    decision.path =
-        static_cast<Path>(__shfl_sync(~0U, path, 0));  // for nvcc: the same in all lanes
-    return decision;
-  }
-
- private:
-  unsigned tiles_ = 0;
+  Distances samples[kProducerWarps];  // of a work tile; the first half is of x
+  Decision decisions[2];              // for a work tile and for the next
+  device::Barrier decided[2];
+  bool forbids_halves[2];  // to the next work tile but one
 };
 
 // Kernel parameters beside KernelArgs.
@@ -199,7 +190,8 @@ struct GroupsOfX {
 };
 
 // The groups of y that a thread copies in words, or splits. A warp has the groups of its box: along
-// k some rows of a slice, (row, 16 k); else four k of all rows, (4 k, row).
+// k some rows of a slice, (row, 16 k); else four k of all rows, (4 k, row). Before the split, boxes
+// lie one behind the other.
 template <int kColumns, bool kAlongK>
 struct GroupsOfY {
   static constexpr int kRows = kColumns, kCount = kRows * kBlockK / 4 / kProducers;
@@ -219,6 +211,11 @@ struct GroupsOfY {
     return kAlongK ? At{first.row + across, first.k + along}
                    : At{first.row + along, first.k + across};
   }
+  // Of an element, in floats: (slice, row, 16 k) or (k, row).
+  static __device__ int offset(int row, int k) {
+    if constexpr (kAlongK) return k / kSliceK * kRows * kSliceK + row * kSliceK + k % kSliceK;
+    return k * kRows + row;
+  }
 };
 
 // A producer thread's copies of an operand in words.
@@ -233,20 +230,21 @@ class WordCopy {
     const std::int64_t k = std::int64_t{work.first_k_tile} * kBlockK + first.k;
     rows_ = at_most((is_a ? args.shape.m : args.shape.n) - row, Groups::kRows);
     k_ = static_cast<int>(args.shape.k - k);
-    next_ = (is_a ? args.a + work.batch_index * args.stride_a
+    first_ = (is_a ? args.a + work.batch_index * args.stride_a
                   : args.b + work.batch_index * args.stride_b) +
             (kAlongK ? row * ld_ + k : k * ld_ + row);
   }
 
-  // Starts copies of the next tile's groups; group i goes to place(i). Zeros outside the operand.
+  // Starts copies of a k tile's groups; group i goes to place(i). Zeros outside the operand.
   template <typename Place>
-  __device__ void copy(Place place) {
-    const float* gmem = next_;
+  __device__ void copy(int k_tile, Place place) {
+    const int k = k_ - k_tile * kBlockK;
+    const float* gmem = first_ + k_tile * (kAlongK ? kBlockK : kBlockK * ld_);
 #pragma unroll
     for (int i = 0; i < Groups::kCount; ++i) {
       const At from = Groups::at(i, 0);  // relative to the thread's first group
-      const int across = kAlongK ? rows_ - from.row : k_ - from.k;
-      const int along = kAlongK ? k_ - from.k : rows_ - from.row;
+      const int across = kAlongK ? rows_ - from.row : k - from.k;
+      const int along = kAlongK ? k - from.k : rows_ - from.row;
       float* smem = place(i);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -256,12 +254,10 @@ class WordCopy {
       gmem += kAlongK ? (next.row - from.row) * ld_ + (next.k - from.k)
                       : (next.k - from.k) * ld_ + (next.row - from.row);
     }
-    next_ += kAlongK ? kBlockK : kBlockK * ld_;
-    k_ -= kBlockK;
   }
 
  private:
-  const float* next_;
+  const float* first_;
   std::int64_t ld_;
   int rows_, k_;  // left, from the first group on
 };
@@ -292,13 +288,17 @@ class Producer {
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
-    for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
-      const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
+    // Once there is no more work, the last tiles are split.
+    for (unsigned index = blockIdx.x;; index += gridDim.x) {
+      const bool has_work = index < params.work;
+      const SplitK::WorkTile work =
+          params.split_k.work_tile(has_work ? index : blockIdx.x, args.workspace);
       const auto copy_tiles = [&](auto copy) {
+        const int count = has_work ? work.k_tiles : Config::kAhead;
 #pragma unroll 1
-        for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+        for (int i = 0; i < count; ++i) {
           if (copied_ >= Config::kAhead) split(args, params);
-          copy(k_tile);
+          if (has_work) copy(Config::k_tile(i, count));
           next_copy();
         }
       };
@@ -313,19 +313,16 @@ class Producer {
       } else {
         WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
         WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
-        copy_tiles([&](int) {
+        copy_tiles([&](int k_tile) {
           float* to = smem_.x[stage_of_x_];
-          x.copy([&](int i) {
+          x.copy(k_tile, [&](int i) {
             const At at = OfX::at(i, thread_);
             return to + Config::offset_in_x(at.row, at.k);
           });
-          y.copy([&](int i) { return own_of_y(i); });
+          y.copy(k_tile, [&](int i) { return own_of_y(i); });
         });
       }
-    }
-    // The last tiles. Groups of copies are empty now, so that each split still waits for its own.
-    for (const unsigned all = copied_ + Config::kAhead; copied_ < all; next_copy()) {
-      if (copied_ >= Config::kAhead) split(args, params);
+      if (!has_work) return;
     }
   }
 
@@ -381,7 +378,9 @@ class Producer {
   // Splits y of the oldest tile in flight, or copies it. Then the consumers may read the tile.
   __device__ void split(const KernelArgs& args, const GemmParams& params) {
     if (left_ == 0) begin_work(args, params);
-    if constexpr (kBoxes) {
+    if (arrived_ > 0) {
+      --arrived_;
+    } else if constexpr (kBoxes) {
       device::barrier_wait(smem_.copied[stage_of_y_][warp_], phase_of_y_);
     } else {
       device::copy_async_wait<Config::kAhead - 1>();
@@ -452,13 +451,77 @@ class Producer {
     }
   }
 
-  // The next work tile to split.
+  // The next work tile to split: samples it and decides. Its first tiles are those in flight.
   __device__ void begin_work(const KernelArgs& args, const GemmParams& params) {
-    left_ = params.split_k.work_tile(split_work_, args.workspace).k_tiles;
-    split_work_ += gridDim.x;
-    const Decision decision = decisions_.next(smem_.samples, smem_.sampled);
+    const SplitK::WorkTile work = params.split_k.work_tile(split_work_, args.workspace);
+    left_ = work.k_tiles;
+    if constexpr (kBoxes) {
+      for (int i = 0; i < kSampledTiles; ++i) {
+        const int stage = stage_of_tile(stage_of_y_, i, Config::kAhead);
+        device::barrier_wait(smem_.copied[stage][warp_],
+                             phase_of_y_ ^ (stage < stage_of_y_ ? 1U : 0U));
+      }
+    } else {
+      device::copy_async_wait<Config::kAhead - kSampledTiles>();
+    }
+    arrived_ = kSampledTiles;
+    device::named_barrier<3>(kProducers);  // those of all warps have arrived
+    const bool is_x = thread_ < kRowsOfX, is_a = is_x != params.is_transposed;
+    const std::int64_t rows = is_a ? args.shape.m - work.row : args.shape.n - work.col;
+    const int row = thread_ % (is_x ? kRowsOfX : Config::kColumns);
+    Distances distances;
+    if (row < rows) distances = is_x ? sample_x(row) : sample_y(row);
+    distances = of_warp(distances);
+    if (thread_ % 32 == 0) smem_.samples[warp_] = distances;
+    device::named_barrier<3>(kProducers);  // all samples are stored
+    Distances x, y;
+#pragma unroll
+    for (int warp = 0; warp < kProducerWarps / 2; ++warp) {
+      x.add(smem_.samples[warp]);
+      y.add(smem_.samples[kProducerWarps / 2 + warp]);
+    }
+    const Decision decision = decision_of(x, y, !smem_.forbids_halves[slot_ & 1]);
     path_ = decision.path;
     scale_ = decision.scale_y;
+    if (thread_ == 0) {
+      smem_.decisions[slot_ & 1] = decision;
+      device::barrier_arrive(smem_.decided[slot_ & 1]);
+      if (work.first_k_tile == 0) {
+        params.decisions[params.split_k.tile_of(split_work_)] = static_cast<std::int32_t>(path_);
+      }
+    }
+    split_work_ += gridDim.x;
+  }
+
+  // A row's sample is half of each of the first kSampledTiles k tiles of the work tile, in groups
+  // of four k. Rows differ in them, so that all k are in the sample of some.
+  __device__ Distances sample_x(int row) const {
+    const int first = stage_of_x_ - Config::kAhead + Config::kStagesOfX;
+    return distances_of_row([&](int i) {
+      const float* x = smem_.x[stage_of_tile(first, i / kGroups, Config::kStagesOfX)];
+      const int k = k_of_group(row, i);
+      if constexpr (Config::kXAlongK) {
+        return device::load_vector<float4>(x + Config::offset_in_x(row, k));
+      }
+      return make_float4(x[Config::offset_in_x(row, k)], x[Config::offset_in_x(row, k + 1)],
+                         x[Config::offset_in_x(row, k + 2)], x[Config::offset_in_x(row, k + 3)]);
+    });
+  }
+  __device__ Distances sample_y(int row) const {
+    return distances_of_row([&](int i) {
+      const float* y = smem_.y[stage_of_tile(stage_of_y_, i / kGroups, Config::kAhead)] +
+                       OfY::offset(row, k_of_group(row, i));
+      if constexpr (Config::kYAlongK) return device::load_vector<float4>(y);
+      constexpr int kNext = Config::kColumns;
+      return make_float4(y[0], y[kNext], y[2 * kNext], y[3 * kNext]);
+    });
+  }
+  static constexpr int kGroups = kSampled / 4 / kSampledTiles;  // of a row in a tile
+  // The first k of a row's group i. Without bank conflicts where rows lie along k.
+  static __device__ int k_of_group(int row, int i) { return (i % kGroups ^ (row >> 1 & 7)) * 4; }
+  // The stage of tile i behind the one in stage `first`, which may be one round further.
+  static __device__ int stage_of_tile(int first, int i, int stages) {
+    return first + i < stages ? first + i : first + i - stages;
   }
 
   __device__ void publish_range() {
@@ -471,6 +534,7 @@ class Producer {
   int thread_, warp_;
   Pipeline<Config::kStages> pipeline_;
   unsigned copied_ = 0;  // tiles
+  int arrived_ = 0;      // of those in flight, so many have been waited for
   int stage_of_x_ = 0, stage_of_y_ = 0;
   unsigned phase_of_y_ = 1;           // of `copied` of the oldest tile, once kAhead are in flight
   unsigned split_work_ = blockIdx.x;  // the next work tile to split
@@ -478,7 +542,6 @@ class Producer {
   int left_ = 0, slot_ = 0;
   Path path_ = Path::kSix;
   float scale_ = 1.0F;
-  Decisions decisions_;
   Range range_;  // of its y
 };
 
@@ -519,36 +582,12 @@ class Consumer {
   __device__ explicit Consumer(Storage& smem)
       : smem_(smem), consumer_(static_cast<int>(threadIdx.x) - kProducers) {}
 
-  // Samples the work tile `index`, if there is one, at places of its own k. Each warp has an eighth
-  // of its rows. Without branches: else nvcc keeps addresses for wgmma in ordinary registers.
-  __device__ void sample(const KernelArgs& args, const GemmParams& params, unsigned index) {
-    if (index >= params.work) return;
-    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-    const int warp = consumer_ / 32;
-    const auto distances = [&]<bool kAlongK, int kRowsOfTile>(bool is_a) {
-      constexpr int kRows = kRowsOfTile / Sample::kWarps;
-      const std::int64_t row = (is_a ? work.row : work.col) + warp * kRows;
-      const std::int64_t ld = is_a ? args.lda : args.ldb;
-      const float* from = is_a ? args.a + work.batch_index * args.stride_a
-                               : args.b + work.batch_index * args.stride_b;
-      const int rows = at_most((is_a ? args.shape.m : args.shape.n) - row, kRows);
-      const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
-      const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
-      return sample_rows<kAlongK, kRows>(from + (kAlongK ? row * ld + first_k : first_k * ld + row),
-                                         ld, rows, k, warp);
-    };
-    const Distances x = distances.template operator()<Config::kXAlongK, kRowsOfX>(
-                        !params.is_transposed),
-                    y = distances.template operator()<Config::kYAlongK, Config::kColumns>(
-                        params.is_transposed);
-    if (consumer_ % 32 == 0) {
-      Sample& sample = smem_.samples[samples_ & 1];
-      sample.x[warp] = x;
-      sample.y[warp] = y;
-      if (consumer_ == 0) sample.allows_halves = allows_halves_;
-      device::barrier_arrive(smem_.sampled[samples_ & 1]);
-    }
-    ++samples_;
+  // Of the next work tile.
+  __device__ Decision next_decision() {
+    device::barrier_wait(smem_.decided[decisions_ & 1], decisions_ >> 1 & 1);
+    const Decision decision = smem_.decisions[decisions_ & 1];
+    ++decisions_;
+    return decision;
   }
 
   // sums ← the products of a work tile.
@@ -605,8 +644,12 @@ class Consumer {
     for (int i = 0; i < kSums; ++i) sums[i] = static_cast<float>(acc[i / 4][i % 4]);
   }
 
-  // The next work tiles but one take planes.
-  __device__ void forbid_halves() { allows_halves_ = false; }
+  // After a work tile whose check failed, the next but one and all later ones take no halves. The
+  // decision for the next may have been made already.
+  __device__ void end_tile(bool failed) {
+    has_failed_ = has_failed_ || failed;
+    if (consumer_ == 0) smem_.forbids_halves[(decisions_ - 1) & 1] = has_failed_;
+  }
 
   // Whether the sums of the work tile need FP32: one is NaN or Inf, also because halves have
   // overflowed, or so small that products may be missing which planes have lost. The same in all
@@ -658,7 +701,7 @@ class Consumer {
     device::named_barrier<2>(kConsumers);  // all warps have voted
     unsigned all = 0;
     for (const unsigned of_warp : votes) all |= of_warp;
-    return all;
+    return __shfl_sync(~0U, all, 0);  // for nvcc: the same in all lanes
   }
 
   // In two levels: sums of `sum_k_tiles` k tiles are added to totals. add_products(k_tiles) adds
@@ -817,8 +860,8 @@ class Consumer {
   Pipeline<Config::kStages> pipeline_;
   int stage_of_x_ = 0;
   int slot_ = 0, votes_ = 0;  // in range_of_y; the next set of votes
-  unsigned samples_ = 0;
-  bool allows_halves_ = true;
+  unsigned decisions_ = 0;
+  bool has_failed_ = false;
 };
 
 // Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
@@ -897,16 +940,10 @@ template <typename Config>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
-  Decisions decisions;
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
-  consumer.sample(args, params, blockIdx.x);
   for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
-    const Decision decision = decisions.next(smem.samples, smem.sampled);
-    if (thread == 0 && work.first_k_tile == 0) {
-      params.decisions[params.split_k.tile_of(index)] = static_cast<std::int32_t>(decision.path);
-    }
-    consumer.sample(args, params, index + gridDim.x);
+    const Decision decision = consumer.next_decision();
     const int of_sum =
         index < params.split_k.whole ? params.sum_k_tiles : params.sum_k_tiles_of_split;
     float sums[Config::kSums];
@@ -917,9 +954,8 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
       } else {
         consumer.template multiply_halves<false>(work.k_tiles, of_sum, decision.scale_x, sums);
       }
-      const float unscale = decision.unscale();
 #pragma unroll
-      for (float& sum : sums) sum *= unscale;
+      for (float& sum : sums) sum *= decision.unscale;
     } else if (decision.path == Path::kSix) {
       consumer.multiply_planes(work.k_tiles, of_sum, range, sums);
     } else {
@@ -929,13 +965,14 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
     const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
     if (decision.path == Path::kFp64) consumer.skip_range();
-    if (decision.path != Path::kFp64 && consumer.needs_fp32(k, range, sums)) {
-      consumer.forbid_halves();
+    const bool fails = decision.path != Path::kFp64 && consumer.needs_fp32(k, range, sums);
+    if (fails) {
       multiply_fp32(args, out, params, work, k, thread, smem.fp32);
     } else {
       store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
                          thread, sums);
     }
+    consumer.end_tile(fails);
   }
 }
 
@@ -952,9 +989,8 @@ __global__ void __launch_bounds__(kNumThreads, 1)
     for (auto& of_tile : smem.copied) {
       for (device::Barrier& copied : of_tile) device::barrier_init(copied, 1);
     }
-    for (device::Barrier& sampled : smem.sampled) {
-      device::barrier_init(sampled, kConsumers / 32);
-    }
+    for (device::Barrier& decided : smem.decided) device::barrier_init(decided, 1);
+    for (bool& forbids_halves : smem.forbids_halves) forbids_halves = false;
     device::barrier_init_fence();
     if (params.boxes) {
       device::prefetch_tensor(map_x);

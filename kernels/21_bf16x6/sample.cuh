@@ -17,6 +17,7 @@
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
+#include "bf16.cuh"
 #include "fp16.cuh"
 
 namespace tilegate::bf16x6 {
@@ -37,10 +38,7 @@ constexpr int kScaled = 7, kMostExponent = 50;
 // random its standard deviation is 2.8.
 constexpr std::uint32_t kMostBias = 14;
 
-// Rows are sampled at kPieces places of their K, kPieceK elements each.
-constexpr int kPieces = 4, kPieceK = 8;
-constexpr int kSampled = kPieces * kPieceK;  // per row
-constexpr int kSampledWarps = 8;             // that share the rows of a tile
+constexpr int kSampled = 32;  // elements of a row
 
 // Magnitudes are those of BF16, as integers: about 128·log2(|x|). Distances are summed over the
 // sample of a row.
@@ -92,125 +90,64 @@ __host__ __device__ inline Path decide(const Distances& a, const Distances& b) {
              : Path::kSix;
 }
 
-// Of kRows rows from `from` on; `rows` of them are in the operand. Element (row, k) is at
-// from[row · ld + k], or at from[k · ld + row]. `warp`: of the kRows rows, among those of the tile.
-// Called by a warp; the result is the same in all lanes.
-//
-// Rows that lie along k are sampled at different k, others at different k for each warp: so that a
-// k whose elements are large in all rows is likely in the sample of one.
-template <bool kAlongK, int kRows>
-__device__ Distances sample_rows(const float* from, std::int64_t ld, int rows, int k, int warp) {
-  // The lanes of a load lie beside each other in memory: pieces of some rows, or some k of all
-  // rows. kLanes lanes have the elements of a row.
-  constexpr int kLanes = kAlongK ? kPieceK : 32 / kRows;
-  constexpr int kLoads = kRows * kPieceK / 32;  // per piece
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = kAlongK ? lane / kPieceK : lane % kRows,
-            first_k = kAlongK ? lane % kPieceK : lane / kRows;
-  const std::int64_t next_k = kAlongK ? 1 : ld, next_row = kAlongK ? ld : 1;
-  const std::int64_t next_load = kAlongK ? 32 / kPieceK * next_row : kLanes * next_k;
-  // The first piece begins in the first of kPieces equal parts of k, the others as far apart.
-  const int part = k / kPieces & -kPieceK, places = part / kPieceK;
-  const std::int64_t next_piece = part * next_k;
-  from += row * next_row + first_k * next_k;
-  const auto place = [&](int load) {
-    constexpr int kTileRows = kRows * kSampledWarps;
-    return kAlongK ? (warp * kRows + load * (32 / kPieceK) + row) * places / kTileRows * kPieceK
-                   : static_cast<std::int64_t>(warp * places / kSampledWarps * kPieceK) * next_k;
-  };
-  std::uint32_t magnitude[kLoads][kPieces];
-  constexpr std::uint32_t kRounding = 1U << 20;  // above sums of distances
-  std::uint32_t roundings[kLoads]{};
+// Of a row, of which load(i) returns four sampled elements.
+template <typename Load>
+__device__ Distances distances_of_row(Load load) {
+  std::uint32_t magnitudes[kSampled / 2];
+  std::uint32_t largest = 0, roundings = 0;  // all in pairs
 #pragma unroll
-  for (int piece = 0; piece < kPieces; ++piece, from += next_piece) {
-    const float* at = from;
+  for (int i = 0; i < kSampled / 4; ++i) {
+    const float4 v = load(i);
+    const std::uint32_t bits[] = {bits_of(v.x), bits_of(v.y), bits_of(v.z), bits_of(v.w)};
 #pragma unroll
-    for (int i = 0; i < kLoads; ++i, at += next_load) {
-      const float x = row + (kAlongK ? i * (32 / kPieceK) : 0) < rows ? at[place(i)] : 0.0F;
-      magnitude[i][piece] = bits_of(x) << 1 >> 17;
-      roundings[i] += rounding_of_halves(bits_of(x)) * kRounding;
+    for (int j = 0; j < 4; j += 2) {
+      const std::uint32_t magnitude = (bits[j] >> 16 | (bits[j + 1] & 0xFFFF'0000U)) & 0x7FFF'7FFFU;
+      magnitudes[i * 2 + j / 2] = magnitude;
+      largest = larger_of_pairs(largest, magnitude);
+      roundings += roundings_of_halves((bits[j] & 0xFFFFU) | bits[j + 1] << 16);
     }
   }
-  // Of all lanes that differ by lane % (2·most) / least.
-  const auto over_lanes = [](auto value, int most, int least, auto combine) {
-    for (int lanes = most; lanes >= least; lanes /= 2) {
-      value = combine(value, __shfl_xor_sync(~0U, value, lanes));
-    }
-    return value;
-  };
-  const auto sum = [](std::uint32_t a, std::uint32_t b) { return a + b; };
-  constexpr int kMost = kAlongK ? kLanes / 2 : 16, kLeast = kAlongK ? 1 : kRows;  // lanes of a row
-  // The elements of i to `end` are of one row.
-  const auto distances_of = [&](int begin, int end) {
-    // At least so much, so that a row of zeros is far from it; 0 outside the operand.
-    const bool is_inside = row + (kAlongK ? begin * (32 / kPieceK) : 0) < rows;
-    std::uint32_t largest = is_inside ? kFarthest * kOctave : 0, distance = 0;
+  constexpr std::uint32_t kFar = kFarthest * kOctave, kPair = 0x1'0001;
+  // At least so much, so that a row of zeros is far from it.
+  const std::uint32_t of_row = larger(kFar, larger(largest & 0xFFFFU, largest >> 16));
+  std::uint32_t distances = 0;
 #pragma unroll
-    for (int i = begin; i < end; ++i) {
-#pragma unroll
-      for (const std::uint32_t of_piece : magnitude[i]) largest = larger(largest, of_piece);
-    }
-    largest = over_lanes(largest, kMost, kLeast,
-                         [](std::uint32_t a, std::uint32_t b) { return larger(a, b); });
-#pragma unroll
-    for (int i = begin; i < end; ++i) {
-#pragma unroll
-      for (const std::uint32_t of_piece : magnitude[i]) {
-        const std::uint32_t below = largest - of_piece;
-        distance += below < kFarthest * kOctave ? below : kFarthest * kOctave;
-      }
-      distance += roundings[i];
-    }
-    distance = over_lanes(distance, kMost, kLeast, sum);
-    const std::uint32_t bias = distance / kRounding;
-    distance %= kRounding;
-    const bool is_biased = bias < kSampled - kMostBias || bias > kSampled + kMostBias;
-    return Distances{.in_row = distance,
-                     .largest = is_inside ? largest : 0,
-                     .in_tile = !is_inside  ? Distances::kNoRow
-                                : is_biased ? Distances::kBiased
-                                            : static_cast<int>(distance - largest * kSampled)};
-  };
-  Distances most;
-#pragma unroll
-  for (int i = 0; i < kLoads; i += kAlongK ? 1 : kLoads) {
-    most.add(distances_of(i, kAlongK ? i + 1 : kLoads));
+  for (const std::uint32_t magnitude : magnitudes) {
+    distances += smaller_of_pairs(of_row * kPair - magnitude, kFar * kPair);
   }
-  const auto of_rows = [&](auto value) {
-    return over_lanes(value, kAlongK ? 16 : kRows / 2, kAlongK ? kLanes : 1,
-                      [](auto a, auto b) { return larger(a, b); });
-  };
-  return {.in_row = of_rows(most.in_row),
-          .largest = of_rows(most.largest),
-          .in_tile = of_rows(most.in_tile)};
+  const std::uint32_t distance = (distances & 0xFFFFU) + (distances >> 16),
+                      bias = (roundings & 0xFFFFU) + (roundings >> 16);
+  const bool is_biased = bias < kSampled - kMostBias || bias > kSampled + kMostBias;
+  return {.in_row = distance,
+          .largest = of_row,
+          .in_tile = is_biased ? Distances::kBiased
+                               : static_cast<int>(distance) - static_cast<int>(of_row) * kSampled};
 }
 
-// The sample of a work tile, of each consumer warp's rows.
-struct Sample {
-  static constexpr int kWarps = kSampledWarps;
-  Distances x[kWarps], y[kWarps];
-  bool allows_halves = true;
-};
+// Of the rows of all lanes.
+inline __device__ Distances of_warp(Distances of) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    of.add({.in_row = __shfl_xor_sync(~0U, of.in_row, lanes),
+            .largest = __shfl_xor_sync(~0U, of.largest, lanes),
+            .in_tile = __shfl_xor_sync(~0U, of.in_tile, lanes)});
+  }
+  return of;
+}
 
 // The decision for a work tile, and the scales of its halves.
-struct Decision {
+struct alignas(16) Decision {
   Path path;
-  float scale_x = 1.0F, scale_y = 1.0F;
-
-  __device__ explicit Decision(const Sample& sample) {
-    Distances x, y;
-#pragma unroll
-    for (int warp = 0; warp < Sample::kWarps; ++warp) {
-      x.add(sample.x[warp]);
-      y.add(sample.y[warp]);
-    }
-    path = decide(x, y);
-    if (path == Path::kThree && !sample.allows_halves) path = Path::kSix;
-    if (path != Path::kThree) return;
-    scale_x = x.scale();
-    scale_y = y.scale();
-  }
-  __device__ float unscale() const { return 1.0F / (scale_x * scale_y); }
+  float scale_x, scale_y, unscale;
 };
+
+__host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
+                                                bool allows_halves) {
+  const Path path = decide(x, y);
+  if (path != Path::kThree) return {path, 1.0F, 1.0F, 1.0F};
+  if (!allows_halves) return {Path::kSix, 1.0F, 1.0F, 1.0F};
+  const float scale_x = x.scale(), scale_y = y.scale();
+  return {path, scale_x, scale_y, 1.0F / (scale_x * scale_y)};
+}
 
 }  // namespace tilegate::bf16x6

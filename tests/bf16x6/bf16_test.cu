@@ -129,9 +129,10 @@ TEST(Fp16Halves, HoldAllBitsButTheLast) {
         static_cast<double>(from_fp16(split.half[0] >> 16)) + from_fp16(split.half[1] >> 16);
     EXPECT_EQ(negative, -sum);
     const double last_bit = std::ldexp(1.0, std::ilogb(x) - 23);
-    const std::uint32_t rounding = rounding_of_halves(bits_of(x));
+    const std::uint32_t roundings = roundings_of_halves((bits_of(x) & 0xFFFFU) | bits_of(-x) << 16);
+    const std::uint32_t rounding = roundings & 0xFFFFU;
     ASSERT_EQ((sum - x) / last_bit, static_cast<double>(rounding) - 1.0) << x;
-    ASSERT_EQ(rounding_of_halves(bits_of(-x)), rounding);
+    ASSERT_EQ(roundings >> 16, rounding);
     ++rounded[rounding];
   }
   EXPECT_NEAR(rounded[0], 2500, 200);

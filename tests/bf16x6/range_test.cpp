@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kK = 160;
-constexpr std::size_t kInSample = 3, kNotInSample = 12;  // k
+constexpr std::size_t kInSample = 3, kNotInSample = 20;  // k
 
 class Bf16Gemm : public SplitTest<stage> {
  protected:
