@@ -64,14 +64,6 @@ struct Config {
   static constexpr int kTotalsInMemory = kColumns == 128 ? 32 : 0;
   static_assert(kColumns <= kFp32Tile);
 
-  // K tile i in the order of copies, of `count` in a work tile. The first kSampledTiles are
-  // sampled: those of the first k and, as the last tile may be partial, of the last but one.
-  static __device__ int k_tile(int i, int count) {
-    if (i == 0) return 0;
-    if (i == 1) return count - 2;
-    return i - (i < count - 1 ? 1 : 0);
-  }
-
   // A plane of y. Along k: (slice, row, 16 k), 32-byte swizzle. Along the rows: (64 rows, k, row),
   // 128-byte swizzle.
   static constexpr int kLineBytes = kYAlongK ? kSliceK * 2 : 128;
@@ -177,6 +169,15 @@ struct At {
 // A producer thread copies and splits groups of four elements, which lie beside each other in
 // memory. at(i, thread) is the first element of its group i: at(0, thread) plus at(i, 0).
 
+// Steps from k tile to k tile in the order of copies: from copy i of `count` in a work tile to the
+// next. The first kSampledTiles are sampled: the first tile and, as the last may be partial, the
+// last but one.
+inline __device__ int k_tile_step(int i, int count) {
+  int step = i == count - 2 ? 2 : 1;
+  if (i == 1) step = 3 - count;
+  return i == 0 ? count - 2 : step;
+}
+
 // The groups of x that a thread copies in words.
 template <bool kAlongK>
 struct GroupsOfX {
@@ -230,21 +231,21 @@ class WordCopy {
     const std::int64_t k = std::int64_t{work.first_k_tile} * kBlockK + first.k;
     rows_ = at_most((is_a ? args.shape.m : args.shape.n) - row, Groups::kRows);
     k_ = static_cast<int>(args.shape.k - k);
-    first_ = (is_a ? args.a + work.batch_index * args.stride_a
+    next_ = (is_a ? args.a + work.batch_index * args.stride_a
                   : args.b + work.batch_index * args.stride_b) +
             (kAlongK ? row * ld_ + k : k * ld_ + row);
   }
 
-  // Starts copies of a k tile's groups; group i goes to place(i). Zeros outside the operand.
+  // Starts copies of a k tile's groups; group i goes to place(i). Zeros outside the operand. The
+  // next copy is of `step` k tiles further.
   template <typename Place>
-  __device__ void copy(int k_tile, Place place) {
-    const int k = k_ - k_tile * kBlockK;
-    const float* gmem = first_ + k_tile * (kAlongK ? kBlockK : kBlockK * ld_);
+  __device__ void copy(int step, Place place) {
+    const float* gmem = next_;
 #pragma unroll
     for (int i = 0; i < Groups::kCount; ++i) {
       const At from = Groups::at(i, 0);  // relative to the thread's first group
-      const int across = kAlongK ? rows_ - from.row : k - from.k;
-      const int along = kAlongK ? k - from.k : rows_ - from.row;
+      const int across = kAlongK ? rows_ - from.row : k_ - from.k;
+      const int along = kAlongK ? k_ - from.k : rows_ - from.row;
       float* smem = place(i);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -254,10 +255,12 @@ class WordCopy {
       gmem += kAlongK ? (next.row - from.row) * ld_ + (next.k - from.k)
                       : (next.k - from.k) * ld_ + (next.row - from.row);
     }
+    next_ += step * (kAlongK ? kBlockK : kBlockK * ld_);
+    k_ -= step * kBlockK;
   }
 
  private:
-  const float* first_;
+  const float* next_;
   std::int64_t ld_;
   int rows_, k_;  // left, from the first group on
 };
@@ -293,33 +296,36 @@ class Producer {
       const bool has_work = index < params.work;
       const SplitK::WorkTile work =
           params.split_k.work_tile(has_work ? index : blockIdx.x, args.workspace);
+      const int copies = has_work ? work.k_tiles : 0;
       const auto copy_tiles = [&](auto copy) {
-        const int count = has_work ? work.k_tiles : Config::kAhead;
+        const int count = has_work ? copies : Config::kAhead;
 #pragma unroll 1
         for (int i = 0; i < count; ++i) {
           if (copied_ >= Config::kAhead) split(args, params);
-          if (has_work) copy(Config::k_tile(i, count));
+          if (i < copies) copy(i);
           next_copy();
         }
       };
       if constexpr (kBoxes) {
         const bool x_is_a = !params.is_transposed;
         const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
-        copy_tiles([&](int k_tile) {
-          const int k = (work.first_k_tile + k_tile) * kBlockK;
+        int k = work.first_k_tile * kBlockK;
+        copy_tiles([&](int i) {
           __syncwarp();  // all lanes have read the tile in this place
           copy_boxes(map_x, map_y, x, y, k);
+          k += k_tile_step(i, copies) * kBlockK;
         });
       } else {
         WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
         WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
-        copy_tiles([&](int k_tile) {
+        copy_tiles([&](int i) {
           float* to = smem_.x[stage_of_x_];
-          x.copy(k_tile, [&](int i) {
-            const At at = OfX::at(i, thread_);
+          const int step = k_tile_step(i, copies);
+          x.copy(step, [&](int group) {
+            const At at = OfX::at(group, thread_);
             return to + Config::offset_in_x(at.row, at.k);
           });
-          y.copy(k_tile, [&](int i) { return own_of_y(i); });
+          y.copy(step, [&](int group) { return own_of_y(group); });
         });
       }
       if (!has_work) return;
