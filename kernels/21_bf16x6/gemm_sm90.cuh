@@ -9,12 +9,12 @@
 //
 // x is op(A) and y op(B); or, transposed, x is op(B) and y op(A): that is for C of few rows.
 //
-// For each work tile, a sample of its rows decides between halves, planes and FP64. For FP64
-// producers pass y on as it is, and consumers multiply in FP64 on tensor cores, which takes about
-// as long as FP32 on CUDA cores.
+// For each work tile, a sample of its rows decides between halves, planes and FP64. Producers
+// sample the first tiles that they have copied. For FP64 they pass y on as it is, and consumers
+// multiply in FP64 on tensor cores, which takes about as long as FP32 on CUDA cores.
 //
-// In order: configuration, shared memory, decisions, producer, fragments, sample, main loops, range
-// check, epilogue, kernel.
+// In order: configuration, shared memory, producer, sample, fragments, main loops, range check,
+// epilogue, kernel.
 #pragma once
 
 #include <array>
