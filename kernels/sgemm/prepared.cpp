@@ -21,7 +21,8 @@ constexpr std::string_view kPrefix = "Prepared:";
 bool overlap(const void* one, std::size_t bytes, const void* other, std::size_t other_bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(one);
   const auto other_begin = reinterpret_cast<std::uintptr_t>(other);
-  return begin < other_begin + other_bytes && other_begin < begin + bytes;
+  return bytes > 0 && other_bytes > 0 && begin < other_begin + other_bytes &&
+         other_begin < begin + bytes;
 }
 
 // "70x300, ld 304, transposed"

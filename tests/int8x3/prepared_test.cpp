@@ -270,6 +270,21 @@ TEST_F(Int8Prepared, RefusesWrongMemory) {
                "memory is not 16-byte aligned");
 }
 
+// Such as memory that was freed since.
+TEST_F(Int8Prepared, IgnoresAWorkspaceThatItDoesNotNeed) {
+  const Problem problem = Problem::dense({1, 72, 260});
+  const Weights weights(problem);
+  const Plan plan = weights.prepared.plan(problem, {}, 0);
+  ASSERT_TRUE(is_ok(plan.status()));
+  ASSERT_EQ(plan.workspace_bytes(), 0U);
+  const DeviceArray<float> a(random_values(problem.span(Operand::kA), 1)),
+      c(random_values(problem.span(Operand::kC), 3));
+  EXPECT_TRUE(is_ok(plan.launch({.a = a.data(),
+                                 .b = weights.b.data(),
+                                 .c = c.data(),
+                                 .workspace = weights.memory.data() + 4})));
+}
+
 TEST_F(Int8Prepared, RefusesOtherOperands) {
   const Problem problem = Problem::dense({4, 72, 260});
   expect_error(PreparedOperand(problem, Operand::kB).plan(problem).status(), kInvalid,
