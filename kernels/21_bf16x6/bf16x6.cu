@@ -29,9 +29,9 @@
 namespace tilegate::bf16x6 {
 
 constexpr std::int64_t kMaxKSplits = 64;  // per tile
-constexpr std::int64_t kLeastKTiles = 4;  // of a split
 
 constexpr std::int64_t kLeastK = 128;  // for smaller K FP32 is more accurate
+static_assert(kLeastK > (kLeastKTiles - 1) * kBlockK);
 
 // A tile of C.
 struct Tile {

@@ -41,6 +41,7 @@ constexpr int kBlockK = 32;
 constexpr int kSliceK = 16;  // k of one wgmma
 constexpr int kSlices = kBlockK / kSliceK;
 constexpr int kSampledTiles = 2;  // of the k tiles of a work tile
+constexpr int kLeastKTiles = 4;   // of a work tile
 constexpr int kRowsOfX = 128;
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
@@ -59,6 +60,8 @@ struct Config {
   static constexpr int kAhead = kColumns == 128 ? 2 : 4;  // tiles in flight before the split
   static constexpr int kStages = 3;                       // tiles whose y is split
   static constexpr int kStagesOfX = kAhead + kStages;
+  // So producers decide for a work tile after consumers have ended the last but one.
+  static_assert(kLeastKTiles > kStages && kLeastKTiles >= kAhead);
   static constexpr int kSums = kColumns / 2;  // per consumer thread
   // Of a sum and its total, so many pairs have no registers for the total.
   static constexpr int kTotalsInMemory = kColumns == 128 ? 32 : 0;
@@ -137,6 +140,7 @@ struct GemmStorage {
   device::Barrier copied[Config::kAhead][kProducerWarps];  // boxes of each producer warp
   // Of a work tile. Producers are at most kStages k tiles ahead of consumers.
   static constexpr int kWorkTiles = Config::kStages + 1;
+  static_assert(kWorkTiles % 2 == 0, "a work tile's slot in range_of_y gives that in decisions");
   std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
   std::uint32_t range_of_x[kConsumers];
   // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
