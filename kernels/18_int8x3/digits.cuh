@@ -34,6 +34,11 @@ __host__ __device__ inline std::int32_t round_to_int(float value) {
 // digit products that are left out sum to 2^23 + 2^14 of 2^44 at most.
 constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 
+// Half of the exponent and of the significand: within 4 % of the square root.
+__host__ __device__ inline float near_root(float magnitude) {
+  return float_of((bits_of(magnitude) >> 1) + 0x1FBB4F2EU);
+}
+
 // Statistics of a row, from which its scale and the decision are computed.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
@@ -46,10 +51,7 @@ struct RowStats {
     sum += magnitude;
     bits |= bits_of(value);
   }
-  // Half of the exponent and of the significand: within 4 % of the square root.
-  __host__ __device__ void add_root(float value) {
-    roots += float_of((bits_of(std::fabs(value)) >> 1) + 0x1FBB4F2EU);
-  }
+  __host__ __device__ void add_root(float value) { roots += near_root(std::fabs(value)); }
   __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
@@ -224,6 +226,8 @@ constexpr float kFlat = 1.003F * kNormal;  // the largest width of rows of almos
 constexpr float kExactWidth = 1.0F;  // the least width of rows that are not rounded: they never are
 constexpr float kBothWide = 16.0F;   // a spread
 constexpr float kWidest = 2.0F;      // the largest spread may have so much of the allowed error²
+constexpr float kMatchMargin = 1.01F;  // of the centre, for the few pairs that are sampled
+constexpr float kRootsMargin = 1.15F;  // of the least match of roots
 
 struct Width {
   float width = 0.0F, spread = 0.0F;
@@ -250,7 +254,18 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   return {width, width * spread_over_width(stats, k)};
 }
 
-constexpr int kMaxOutliers = 16;  // of a row, see refine.cuh
+// Which elements of a row are outliers. Elements are grouped in octaves by their exponent. Octaves
+// are taken out from the largest down. The next one goes if it is kFar octaves above the typical
+// magnitude and at most kFewOutliers elements are then out, or kVeryFar above and at most
+// kMaxOutliers are out. Each outlier costs one FMA per element of its row or column of C.
+constexpr int kFar = 4, kVeryFar = 9;  // octaves
+constexpr int kFewOutliers = 4, kMaxOutliers = 16;
+
+// The most outliers of a sample: twice its share of those of a row, and one more.
+__host__ __device__ inline int outliers_of_sample(int most, std::int64_t sampled,
+                                                  std::int64_t all) {
+  return sampled < all ? 1 + static_cast<int>(2 * most * sampled / all) : most;
+}
 
 // The same of a row without its outliers (refine.cuh). Few elements no longer dominate its mean
 // square. So W is (largest² / mean square), with the true mean square and without the limit K.
@@ -279,6 +294,15 @@ struct Widths {
   float zeros = 0.0F;                 // the largest share of zeros of a row; 0: they count
 };
 
+// How rows of op(A) and columns of op(B) match, along k: of sampled pairs of both (match.cuh). For
+// unrelated rows all are what they are here.
+struct Match {
+  float squares = 1.0F;  // mean of a²·b², over the mean of a² times that of b²; mean over the pairs
+  float roots = 1.0F;    // the same of √|a| and √|b|; the least of the pairs
+  float centre = 0.5F;   // of the products along k, from 0 to 1, weighted by √|a·b|; mean
+  float zeros = 0.0F;    // share of products that are 0; mean
+};
+
 // The squared error of a sum of so many products in FP32, one after another.
 __host__ __device__ constexpr float squared_error_of(float summed) {
   return kCublasError * kCublasError * summed;
@@ -295,27 +319,37 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
 // - products with zeros do not count: sums in FP32 are as accurate as shorter ones. Fewer than some
 //   12 other products are always computed in FP64, because of kFolded. One of them alone may
 //   consist of elements far below their rows' largest.
-__host__ __device__ inline Path decide(const Widths& a, const Widths& b, float allowed,
-                                       float allowed_of_ten, Path least, bool allows_ten,
-                                       bool without_outliers = false) {
-  if (without_outliers) {
-    const float filled = (1.0F - a.zeros) * (1.0F - b.zeros);
-    allowed *= filled;
-    allowed_of_ten *= filled;
-  }
+__host__ __device__ inline Path decide(const Widths& a, const Widths& b, const Match& match,
+                                       float allowed, float allowed_of_ten, Path least,
+                                       bool allows_ten, bool without_outliers = false) {
+  // The products that cuBLAS adds: without those that are 0, and of others as many as follow a
+  // product in the mean.
+  const float follow = std::fmin(2.0F * kMatchMargin * (1.0F - match.centre), 1.0F);
+  const float filled = without_outliers ? (1.0F - a.zeros) * (1.0F - b.zeros) : 1.0F - match.zeros;
+  const float added = filled * (follow * follow) * (follow * follow);
+  allowed *= added;
+  allowed_of_ten *= added;
+  const float loss = std::fmax(1.0F / match.squares, 1.0F);
+  const float roots = std::fmin(kRootsMargin * match.roots, 1.0F),
+              roots4 = roots * roots * roots * roots;
+  const float most_loss = 1.0F / (roots4 * roots4);
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
   const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
   // Also false where a width, or the product of both, is infinite or NaN.
   const auto is_accurate = [&](float left_out, float rounded, float most) {
     const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {
-      return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b) + kFolded;
+      return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b);
     };
-    return error(a.width, b.width, a.width, b.width) <= most &&
-           error(a.most * both, without_outliers ? b.width : b.spread, a.most * ratio_b,
-                 b.spread * ratio_a) <= kWidest * most &&
-           error(without_outliers ? a.width : a.spread, b.most * both, a.spread * ratio_b,
-                 b.most * ratio_a) <= kWidest * most;
+    return loss * error(a.width, b.width, a.width, b.width) + kFolded <= most &&
+           most_loss * error(a.most * both, without_outliers ? b.width : b.spread, a.most * ratio_b,
+                             b.spread * ratio_a) +
+                   kFolded <=
+               kWidest * most &&
+           most_loss * error(without_outliers ? a.width : a.spread, b.most * both,
+                             a.spread * ratio_b, b.most * ratio_a) +
+                   kFolded <=
+               kWidest * most;
   };
   const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;
   if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded, allowed)) {

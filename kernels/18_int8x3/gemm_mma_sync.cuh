@@ -31,7 +31,7 @@ struct WarpsStorage {
     std::byte ring[kWarpsStages * kWarpsStageBytes];
     Fp32Storage fp32;
   };
-  float4 sums[kWarpsThreads / 32][2];
+  DecisionSums<kWarpsThreads> sums;
   float row[kBlockM], col[kWarpsN];  // dequantization steps
 };
 static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has 64 KiB");

@@ -20,6 +20,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
                                     Workspace(problem, device, config.uses_mma_sync));
     GemmParams& params = launches.params;
     params.allows_ten = false;
+    launches.samples_pairs = false;
     const double seconds = gemm_seconds(config, launches, problem);
     if (best.enqueue && seconds >= best.seconds) continue;
     params.widths.of_a = params.widths.of_b = 1;
@@ -63,6 +64,7 @@ Status Prepared::enqueue(const float* from, Stream stream) const {
   Job none;  // no groups; split kernels read K from the first job
   none.planes = Planes(0, problem.shape.k, 0);
   Launches launches{layout.workspace, of_a ? job : none, of_a ? none : job, {}};
+  launches.samples_pairs = false;
   launches.splits_a = of_a;
   launches.splits_b = !of_a;
   launches.split_blocks = layout.workspace.split.blocks(layout.groups, device.multiprocessors);

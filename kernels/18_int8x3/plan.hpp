@@ -122,7 +122,8 @@ inline double bytes_of_c(const Problem& problem) {
 struct Workspace {
   Planes a, b;
   SplitPlan split;
-  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
+  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, pairs = 0, widths = 0,
+              bytes = 0;
   std::size_t tails_a = 0, tails_b = 0, partials = 0, fp64_partials = 0, flags = 0;
   std::int64_t num_flags = 0;
   std::size_t outliers_a = 0, outliers_b = 0, widths_without_outliers = 0;
@@ -141,7 +142,8 @@ struct Workspace {
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
-    widths = steps_b + aligned(b.step_bytes());
+    pairs = steps_b + aligned(b.step_bytes());
+    widths = pairs + 2 * kPairs * sizeof(float4);
     const std::int64_t groups = (a.matrices * a.rows() + b.matrices * b.rows()) / split.rows;
     bytes = widths + sizeof(float) * kNumWidths * static_cast<std::size_t>(groups);
   }
@@ -232,6 +234,7 @@ struct Launches {
   std::int64_t refine_blocks = 0, outlier_blocks = 0;
   bool splits_a = true, splits_b = true;  // false: the operand's digits are there
   bool adds_to_c = false;                 // another panel along K precedes
+  bool samples_pairs = true;              // both operands are there, as floats
 };
 
 // The parameters of the GEMM with addresses. Those of a prepared operand (prepared.cuh) are known.
@@ -248,6 +251,10 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
     params.planes_b = base + where.planes_b;
     params.tails_b = base + where.tails_b;
     params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
+  }
+  if (launches.samples_pairs) {
+    params.pairs = reinterpret_cast<float4*>(base + where.pairs);
+    params.pairs_without_outliers = params.pairs + kPairs;
   }
   params.widths.widths = reinterpret_cast<float*>(base + where.widths);
   params.widths_without_outliers.widths =
@@ -287,6 +294,9 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
   const SplitJobs jobs{
       .job = {launches.a, launches.b},
       .pointers = {a, b},
+      .pairs = launches.samples_pairs ? reinterpret_cast<float4*>(
+                                            static_cast<std::byte*>(args.workspace) + where.pairs)
+                                      : nullptr,
       .groups_of_first = static_cast<unsigned>(launches.splits_a ? launches.a.num_groups() : 0),
       .groups_of_second = static_cast<unsigned>(launches.splits_b ? launches.b.num_groups() : 0),
       .evicts_first = where.split.evicts_first,
@@ -566,8 +576,8 @@ inline Path path_of_normal(const Problem& problem) {
     return Widths{mean, mean, width(k * static_cast<double>(problem.batch * rows))};
   };
   const float allowed = static_cast<float>(kCertain) * squared_error_of(summed_in_fp32(problem));
-  return decide(widths(problem.shape.m), widths(problem.shape.n), allowed, allowed, Path::kSix,
-                flop(problem) >= kLeastForNormal);
+  return decide(widths(problem.shape.m), widths(problem.shape.n), Match{}, allowed, allowed,
+                Path::kSix, flop(problem) >= kLeastForNormal);
 }
 
 // The expected time of normal operands: the candidate's, which Sgemm compares with FP32. Where they

@@ -79,12 +79,6 @@ __device__ void refine_slice(const Job& job, Pointers pointers, unsigned group, 
 // outliers of each row, splits the row again without them, and stores statistics for a second
 // decision. If that one is FP64, too, outliers and digits are not used.
 
-// Which elements of a row are outliers. Elements are grouped in octaves by their exponent. Octaves
-// are taken out from the largest down. The next one goes if it is kFar octaves above the typical
-// magnitude and at most kFewOutliers elements are then out, or kVeryFar above and at most
-// kMaxOutliers are out. Each outlier costs one FMA per element of its row or column of C.
-constexpr int kFar = 4, kVeryFar = 9;  // octaves
-constexpr int kFewOutliers = 4;
 constexpr int kOctaves = 16;   // that are counted
 constexpr int kNoBound = 255;  // of a row that cannot be scaled: no element is an outlier
 
@@ -180,13 +174,10 @@ template <typename Rows>
 __device__ void find_bounds(const float* steps, RowStats& stats, int row, int rows, std::int64_t k,
                             std::int64_t all_k, ApartStorage<Rows>& smem) {
   store_stats(stats, row, smem);
-  // A sample may have twice as many outliers as its share, and one more.
-  const auto of_share = [&](int most) {
-    return k < all_k ? 1 + static_cast<int>(2 * most * k / all_k) : most;
-  };
   for (int i = static_cast<int>(threadIdx.x) / 32; i < rows; i += Rows::kWarps) {
-    const int bound = find_bound(i, exponent_of(largest_of(steps[i])), k, of_share(kFewOutliers),
-                                 of_share(kMaxOutliers), smem);
+    const int bound = find_bound(i, exponent_of(largest_of(steps[i])), k,
+                                 outliers_of_sample(kFewOutliers, k, all_k),
+                                 outliers_of_sample(kMaxOutliers, k, all_k), smem);
     if (threadIdx.x % 32 == 0) smem.bound[i] = bound;
   }
   __syncthreads();  // all bounds are stored, and all steps have been read
@@ -287,7 +278,8 @@ __device__ void sample_widths(const Job& job, Pointers pointers, float4& to,
 #pragma unroll
   for (int i = 0; i < kSampleRows; ++i) {
     const Width& width = smem.rows.width[i];
-    add_widths<true>(widths, make_float4(width.width, width.spread, width.spread, smem.zeros[i]));
+    add_widths<Last::kMost>(widths,
+                            make_float4(width.width, width.spread, width.spread, smem.zeros[i]));
   }
   const std::int64_t left = job.rows - first_row;
   const auto rows = static_cast<float>(left < kSampleRows ? left : kSampleRows);
@@ -382,7 +374,8 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
 // The kernel `refine`.
 
 union RefineStorage {
-  float4 sums[kRefineThreads / 32][2];
+  DecisionSums<kRefineThreads> sums;
+  PairStorage pairs[kRefineThreads / 32];
   ApartStorage<RowsAlongK> along_k;
   ApartStorage<RowsAcrossK> across_k;
 };
@@ -396,7 +389,8 @@ struct RefineJobs {
 
 // Whether digits may be accurate enough without outliers, as far as a sample of both operands
 // tells. If so, all rows decide. If not, the product is in FP64, and the operands are not read
-// three more times. Block 0 only samples op(A); block 1 samples op(B), and decides for all others.
+// three more times. Block 0 only samples op(A) and half of the pairs; block 1 samples op(B) and the
+// others, and decides for all blocks.
 constexpr unsigned kSamplers = 2;
 __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& params,
                                      RefineStorage& smem) {
@@ -413,22 +407,41 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
     } else {
       sample_widths(jobs.job[block], jobs.pointers[block], to, smem.across_k);
     }
+    __syncthreads();  // all threads have read the sample
+    constexpr unsigned kWarps = kRefineThreads / 32;
+    PairStorage& of_pair = smem.pairs[threadIdx.x / 32];
+#pragma unroll 1
+    for (unsigned pair = block * kWarps + threadIdx.x / 32; pair < kPairs;
+         pair += kSamplers * kWarps) {
+      copy_pair(jobs.job, jobs.pointers, pair, of_pair);
+      leave_out_outliers(jobs.job[0], pair, of_pair.a);
+      leave_out_outliers(jobs.job[0], pair, of_pair.b);
+      const float4 match = match_of_pair(jobs.job[0], pair, of_pair);
+      if (threadIdx.x % 32 == 0) {
+        device::store_vector(&params.pairs_without_outliers[pair].x, match);
+      }
+    }
+    __syncthreads();  // all pairs are stored
   }
   if (threadIdx.x == 0) {
     // Of both: block 0 must have read the steps before another block splits its rows again.
     for (unsigned i = 0; i < kSamplers && i < block; ++i) {
       device::wait_for_flag(params.sample_flags + i);
     }
-    if (block == 1) {
-      const auto of = [&](const float4& v) { return Widths{v.x, v.y, v.z, v.w}; };
-      const Path path =
-          decide(of(params.samples[0]), of(params.samples[1]), kShare * params.allowed,
-                 kShare * params.allowed_of_ten, params.least, params.allows_ten, true);
-      *params.are_apart = path == Path::kFp64 ? 0 : 1;
-    }
-    if (block < kSamplers) device::raise_flag(params.sample_flags + block);
   }
-  __syncthreads();  // the flag has been waited for
+  __syncthreads();  // the flags have been waited for
+  if (block == 1 && threadIdx.x < 32) {
+    const auto of = [&](const float4& v) { return Widths{v.x, v.y, v.z, v.w}; };
+    const Path path =
+        decide(of(params.samples[0]), of(params.samples[1]),
+               match_of(match_of_pairs(params.pairs_without_outliers)), kShare * params.allowed,
+               kShare * params.allowed_of_ten, params.least, params.allows_ten, true);
+    if (threadIdx.x == 0) *params.are_apart = path == Path::kFp64 ? 0 : 1;
+  }
+  if (block < kSamplers) {
+    __syncthreads();  // the decision is stored
+    if (threadIdx.x == 0) device::raise_flag(params.sample_flags + block);
+  }
   return block > 0 && *params.are_apart != 0;
 }
 

@@ -20,6 +20,7 @@
 
 #include "digits.cuh"
 #include "layout.cuh"
+#include "match.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -85,6 +86,7 @@ using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in 48 KiB of shared m
 template <typename Config>
 struct ShortStorage {
   FinalizedRows<Config> rows;
+  PairStorage pairs;
   KeptSegment<Config> kept[Config::kKept];
 };
 
@@ -139,6 +141,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     }
     store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
   }
+  if (warp == 0) sample_pairs(jobs, smem.pairs);
 }
 
 // split_long. A cluster of eight blocks shares 16 rows. Each thread keeps 64 elements in registers,
@@ -264,6 +267,7 @@ struct LongStorage {
   float4 block_stats[Config::kRows][kMaxSplitCluster];  // per block of the cluster: RowStats
   device::Barrier stats_ready;
   Scale scale[Config::kRows];
+  PairStorage pairs;
 };
 
 // Sends the statistics of each row to all blocks of the cluster. `stats`: the thread's, of its row
@@ -390,6 +394,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   } else {
     split_range<Config, false>(range, group, jobs.cluster, smem);
   }
+  if (threadIdx.x < 32) sample_pairs(jobs, smem.pairs);
 #endif
 }
 
@@ -399,13 +404,14 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
 // for the last time. So while warps write the digits of a group, copies of the next are in flight.
 // While they reduce the statistics of a group, one more warp, the finalizer, computes the scales of
 // the previous group. It sends the statistics of its block to the other blocks as in split_long.
-// Each group takes one block barrier.
+// Each group takes one barrier of these warps. The last warp of a block samples pairs.
 
-// A slot holds kRows rows × kChunkK k, for one of kWarps warps. The finalizer is one warp more.
+// A slot holds kRows rows × kChunkK k, for one of kWarps warps. The finalizer and the sampler are
+// two warps more.
 template <int kWarps_, int kSlots_, int kBlocksPerSm_>
 struct AheadConfig {
   static constexpr int kWarps = kWarps_, kSlots = kSlots_, kBlocksPerSm = kBlocksPerSm_;
-  static constexpr int kThreads = (kWarps + 1) * 32;
+  static constexpr int kSplitThreads = (kWarps + 1) * 32, kThreads = kSplitThreads + 32;
   static constexpr int kRows = 16;
   static constexpr int kSlotWords = kRows * kChunkK;
   static_assert(kSlotWords == 32 * kSegment && kChunkRows % kRows == 0);
@@ -598,6 +604,7 @@ struct AheadStorage {
   float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // per block of the cluster
   Scale scale[2][Config::kRows];
   device::Barrier stats_ready[2];
+  PairStorage pairs;
 };
 
 // Finalizer: sends the block's statistics of a group to all blocks of the cluster.
@@ -691,7 +698,6 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   auto& smem = device::shared_storage<AheadStorage<Config>>();
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const bool is_finalizer = warp == Config::kWarps;
-  const unsigned clusters = gridDim.x / jobs.cluster;
   if (threadIdx.x % 32 == 0 && is_finalizer) {
     for (device::Barrier& stats_ready : smem.stats_ready) device::barrier_init(stats_ready, 1);
     device::barrier_init_fence();
@@ -700,6 +706,12 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   device::wait_for_previous_kernel();
   device::launch_dependents();
   clear_flags(jobs);
+  if (threadIdx.x >= Config::kSplitThreads) {
+    device::cluster_wait();
+    sample_pairs(jobs, smem.pairs);
+    return;
+  }
+  const unsigned clusters = gridDim.x / jobs.cluster;
   RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // the group whose digits are written
   CopiesAhead<Config> ahead(jobs, rows, clusters);
   if (!is_finalizer) {
@@ -719,7 +731,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     }
     RowStats stats;
     if (is_finalizer && i > 0) stats = finalize_group(jobs, rows, 1 - buffer, (i - 1) / 2, smem);
-    __syncthreads();  // this group's statistics and the previous group's scales are stored
+    // This group's statistics and the previous group's scales are stored.
+    device::named_barrier<1>(Config::kSplitThreads);
     if (is_finalizer) {
       if (is_left) send_stats<Config>(buffer, jobs.cluster, smem);
       if (i > 0 && device::cluster_rank() == 0) {

@@ -400,7 +400,7 @@ __global__ void decide(DecideArgs args) {
   device::store_vector(args.widths + int8x3::kNumWidths,
                        make_float4(width_b, width_b, width_b, 0.0F));
   *args.decision = static_cast<std::int32_t>(
-      int8x3::decide({width_a, width_a, width_a}, {width_b, width_b, width_b},
+      int8x3::decide({width_a, width_a, width_a}, {width_b, width_b, width_b}, int8x3::Match{},
                      int8x3::squared_error_of(args.summed), 0.0F, Path::kSix, false));
 }
 

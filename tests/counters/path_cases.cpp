@@ -167,7 +167,7 @@ std::vector<Case> path_cases(const Stage& stage) {
   } else if (stage.name == "Int8x3.outliers") {
     cases.add_outliers({.shape = {11, 5, 292}}, 6, "128x64");
     cases.add_outliers({.shape = {11, 5, 292}, .batch = 2}, 6, "128x128pairs");
-    cases.add_outliers({.shape = {70, 3, 136}}, 6, "128x64");  // more strips than blocks
+    cases.add_outliers({.shape = {70, 3, 292}}, 6, "128x64");  // more strips than blocks
     cases.add_outliers({.shape = {3, 2, 3110}}, 6, "128x64");  // strips with two parts of K
   } else if (stage.name == "Fp16x3") {
     add_fp16x3(cases);

@@ -124,7 +124,7 @@ TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
       return model::Widths{width, width, width};
     };
     ASSERT_EQ(products,
-              model::decision(widths_of(Operand::kA), widths_of(Operand::kB), 64.0, false));
+              model::decision({widths_of(Operand::kA), widths_of(Operand::kB)}, 64.0, false));
     for (const Form form : kForms) {
       const auto by_model = [&](const models::Rows& a, const models::Rows& b,
                                 const models::Epilogue& epilogue) {

@@ -74,8 +74,11 @@ Operation with_wide_row(const Problem& problem, const RowAt& wide, int products,
                             narrow_ones.spread + (row.spread - before.spread) / count,
                             std::max(narrow_ones.most, row.spread)};
     const double summed = models::summed_in_fp32(product_of(problem));
-    const double error =
-        model::expected_error(products, is_a ? own : other, is_a ? other : own, summed);
+    const double error = model::expected_error(
+        products,
+        {is_a ? own : other, is_a ? other : own,
+         model::match(operation.all_rows(Operand::kA), operation.all_rows(Operand::kB))},
+        summed);
     (error < share ? narrow : too_wide) = large;
   }
   return operation;
@@ -145,10 +148,10 @@ TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
         for (std::size_t i = 0; i < values.size(); ++i) {
           values[i] = i % 144 == 5 ? static_cast<float>(1.0 + large) : 0.9F;  // long significands
         }
-        const model::Widths a = model::widths(operation.all_rows(Operand::kA)),
-                            b = model::widths(operation.all_rows(Operand::kB));
+        const model::Statistics statistics =
+            model::statistics(operation.all_rows(Operand::kA), operation.all_rows(Operand::kB));
         const double summed = models::summed_in_fp32(product_of(problem));
-        (model::expected_error(6, a, b, summed) < share ? narrow : too_wide) = large;
+        (model::expected_error(6, statistics, summed) < share ? narrow : too_wide) = large;
       }
       EXPECT_EQ(run(stage, operation, "128x64").decision, expected);
     }
@@ -167,12 +170,10 @@ TEST_F(Int8Decision, TakesTenProductsOfAlmostEqualElements) {
     Operation operation(Problem::dense({9, 8, 400}));
     for (float& x : operation.a) x = of_a + 1e-7F * x;
     for (float& x : operation.b) x = of_b * (1.0F + 1e-7F * x);
-    const auto widths = [&](Operand operand) {
-      return models::int8x3::widths(operation.all_rows(operand));
-    };
     const int products = run(by, operation, "128x64").decision;
     EXPECT_EQ(products,
-              models::int8x3::decision(widths(Operand::kA), widths(Operand::kB),
+              models::int8x3::decision(models::int8x3::statistics(operation.all_rows(Operand::kA),
+                                                                  operation.all_rows(Operand::kB)),
                                        models::summed_in_fp32(product_of(operation.problem)),
                                        &by == &outliers()));
     return products;

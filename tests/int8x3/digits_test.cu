@@ -292,53 +292,59 @@ TEST(Decision, WidthWithoutOutliersIsOfTheMeanWhereSquaresAreTiny) {
 }
 
 // K products in FP32, of which that many are as accurate as `products` of digits.
-double as_accurate(int products, const model::Widths& a, const model::Widths& b, bool kept) {
-  return model::expected_error(products, a, b, 1.0, kept);
+double as_accurate(int products, const model::Statistics& of) {
+  return model::expected_error(products, of, 1.0);
 }
 
-Path decided(const model::Widths& a, const model::Widths& b, double summed, Path least = Path::kSix,
-             bool allows_ten = true, bool kept = false, double in_fp32 = 0.0) {
+Path decided(const model::Statistics& of, double summed, Path least = Path::kSix,
+             bool allows_ten = true, double in_fp32 = 0.0) {
   const auto of_operand = [](const model::Widths& w) {
     return Widths{static_cast<float>(w.width), static_cast<float>(w.spread),
                   static_cast<float>(w.most), static_cast<float>(w.zeros)};
   };
-  return decide(of_operand(a), of_operand(b), squared_error_of(static_cast<float>(summed)),
-                squared_error_of(static_cast<float>(std::max(summed, in_fp32))), least, allows_ten,
-                kept);
+  const Match match{static_cast<float>(of.match.squares), static_cast<float>(of.match.roots),
+                    static_cast<float>(of.match.centre), static_cast<float>(of.match.zeros)};
+  return decide(
+      of_operand(of.a), of_operand(of.b), match, squared_error_of(static_cast<float>(summed)),
+      squared_error_of(static_cast<float>(std::max(summed, in_fp32))), least, allows_ten, of.kept);
 }
 
 // Of either side of each threshold, 1 % away from it; the widths are such that one constant after
 // another makes up most of the error.
 TEST(Decision, MatchesModelAtItsThresholds) {
-  const auto expect_threshold_of = [&](const model::Widths& a, const model::Widths& b, bool kept) {
-    SCOPED_TRACE(std::to_string(a.width) + " " + std::to_string(b.width) + " " +
-                 std::to_string(a.most) + " " + std::to_string(b.most));
+  const auto expect_threshold_of = [&](const model::Statistics& of) {
+    SCOPED_TRACE(std::to_string(of.a.width) + " " + std::to_string(of.b.width) + " " +
+                 std::to_string(of.a.most) + " " + std::to_string(of.b.most));
     for (const int products : {6, 8, 10}) {
-      const double summed = as_accurate(products, a, b, kept);
-      if (products == 10 && summed >= as_accurate(8, a, b, kept)) continue;  // eight leave out less
+      const double summed = as_accurate(products, of);
+      if (products == 10 && summed >= as_accurate(8, of)) continue;  // eight leave out less
       const auto decided_beside = [&](double beside, bool allows_ten = true) {
-        return decided(a, b, beside, Path::kSix, allows_ten, kept);
+        return decided(of, beside, Path::kSix, allows_ten);
       };
       for (const double beside : {0.99 * summed, 1.01 * summed}) {
         for (const bool allows_ten : {false, true}) {
           EXPECT_EQ(static_cast<int>(decided_beside(beside, allows_ten)),
-                    model::decision(a, b, beside, allows_ten, kept));
+                    model::decision(of, beside, allows_ten));
         }
       }
       EXPECT_NE(decided_beside(0.99 * summed), decided_beside(1.01 * summed));
       // Where cuBLAS's sums are too short, and those of FP32 are just long enough.
       for (const double in_fp32 : {0.99 * summed, 1.01 * summed}) {
         for (const bool allows_ten : {false, true}) {
-          EXPECT_EQ(
-              static_cast<int>(decided(a, b, 0.9 * summed, Path::kSix, allows_ten, kept, in_fp32)),
-              model::decision(a, b, 0.9 * summed, allows_ten, kept, in_fp32));
+          EXPECT_EQ(static_cast<int>(decided(of, 0.9 * summed, Path::kSix, allows_ten, in_fp32)),
+                    model::decision(of, 0.9 * summed, allows_ten, in_fp32));
         }
       }
     }
   };
   const auto expect_threshold = [&](const model::Widths& a, const model::Widths& b) {
-    expect_threshold_of(a, b, false);
-    expect_threshold_of(a, b, true);
+    // Unrelated rows; large elements that meet small ones, in the mean and in one pair; those that
+    // come last; zeros.
+    for (const model::Match& match :
+         {model::Match{}, {.squares = 0.3}, {.roots = 0.6}, {.centre = 0.7}, {.zeros = 0.4}}) {
+      expect_threshold_of({a, b, match, false});
+      expect_threshold_of({a, b, match, true});
+    }
   };
   const auto even = [](double width) { return model::Widths{width, width, width}; };
   expect_threshold(even(0), even(0));     // kFolded
@@ -353,15 +359,15 @@ TEST(Decision, MatchesModelAtItsThresholds) {
   expect_threshold(even(100), {100, 100, 300});     // one column of B
   expect_threshold({100, 400, 400}, {10, 90, 90});  // elements of |A|·|B| far below their mean
   expect_threshold({10, 90, 900}, {100, 200, 200});
-  expect_threshold_of({4, 4, 4, 0.5}, even(4), true);  // rows of A are half zeros
-  expect_threshold_of({4, 4, 9, 0.9}, {4, 9, 9, 0.7}, true);
+  expect_threshold_of({{4, 4, 4, 0.5}, even(4), {}, true});  // rows of A are half zeros
+  expect_threshold_of({{4, 4, 9, 0.9}, {4, 9, 9, 0.7}, {}, true});
 }
 
 // Where few products are not of zeros, one alone may make up an element of C.
 TEST(Decision, TakesFp64WhereFewElementsAreNotZero) {
   const auto decided_of = [](double filled) {
     const model::Widths rows{16, 16, 16, 1.0 - filled};
-    return decided(rows, rows, 4096, Path::kSix, true, true);
+    return decided({rows, rows, {}, true}, 4096);
   };
   EXPECT_EQ(decided_of(1.0), Path::kSix);
   EXPECT_EQ(decided_of(0.2), Path::kEight);
@@ -372,7 +378,7 @@ TEST(Decision, TakesFp64WhereFewElementsAreNotZero) {
 // Two operands of almost equal elements need ten products; one, or beside zeros, does not.
 TEST(Decision, TakesTenProductsOfTwoFlatOperands) {
   const auto decided_of = [](double width_a, double width_b) {
-    return decided({width_a, width_a, width_a}, {width_b, width_b, width_b}, 1e6);
+    return decided({{width_a, width_a, width_a}, {width_b, width_b, width_b}}, 1e6);
   };
   for (const double flat : {0.6, 0.6384}) {
     EXPECT_EQ(decided_of(flat, flat), Path::kTen);
@@ -385,20 +391,20 @@ TEST(Decision, TakesTenProductsOfTwoFlatOperands) {
 
 TEST(Decision, TakesAtLeastTheProductsOfTheVariant) {
   const model::Widths narrow{16, 16, 16};
-  EXPECT_EQ(decided(narrow, narrow, 1024), Path::kSix);
-  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kEight), Path::kEight);
-  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kTen), Path::kTen);
-  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kTen, false), Path::kFp64);
-  EXPECT_EQ(decided(narrow, narrow, 1024, Path::kFp64), Path::kFp64);
+  EXPECT_EQ(decided({narrow, narrow}, 1024), Path::kSix);
+  EXPECT_EQ(decided({narrow, narrow}, 1024, Path::kEight), Path::kEight);
+  EXPECT_EQ(decided({narrow, narrow}, 1024, Path::kTen), Path::kTen);
+  EXPECT_EQ(decided({narrow, narrow}, 1024, Path::kTen, false), Path::kFp64);
+  EXPECT_EQ(decided({narrow, narrow}, 1024, Path::kFp64), Path::kFp64);
 }
 
 TEST(Decision, TakesFp64ForAnInfiniteWidth) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const model::Widths infinite{kInf, kInf, kInf}, narrow{16, 16, 16}, none{};
-  EXPECT_EQ(decided(infinite, narrow, 4096), Path::kFp64);
-  EXPECT_EQ(decided(infinite, none, 4096), Path::kFp64) << "infinity times zero";
-  EXPECT_EQ(decided(none, infinite, 4096, Path::kEight), Path::kFp64);
-  EXPECT_EQ(decided({16, kInf, kInf}, narrow, 4096), Path::kFp64) << "a row with one element";
+  EXPECT_EQ(decided({infinite, narrow}, 4096), Path::kFp64);
+  EXPECT_EQ(decided({infinite, none}, 4096), Path::kFp64) << "infinity times zero";
+  EXPECT_EQ(decided({none, infinite}, 4096, Path::kEight), Path::kFp64);
+  EXPECT_EQ(decided({{16, kInf, kInf}, narrow}, 4096), Path::kFp64) << "a row with one element";
 }
 
 }  // namespace

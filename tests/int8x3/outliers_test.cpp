@@ -77,9 +77,12 @@ struct WithOutliers {
   // The products of digits that are accurate enough for the kept elements.
   int decision() const {
     const Problem& problem = whole.problem;
-    return models::int8x3::decision(models::int8x3::kept_widths(kept.all_rows(Operand::kA)),
-                                    models::int8x3::kept_widths(kept.all_rows(Operand::kB)),
-                                    models::summed_in_fp32(product_of(problem)), true, true);
+    namespace model = models::int8x3;
+    const model::Statistics statistics{
+        model::kept_widths(kept.all_rows(Operand::kA)),
+        model::kept_widths(kept.all_rows(Operand::kB)),
+        model::match(whole.all_rows(Operand::kA), whole.all_rows(Operand::kB), true), true};
+    return model::decision(statistics, models::summed_in_fp32(product_of(problem)), true);
   }
 
   // Digits of the kept elements, then the products of outliers. Those of a column are added for

@@ -117,7 +117,7 @@ TEST(Int8Launches, ExpectsTheDecisionOfNormalOperands) {
       widths.spread += seen.spread / m;
       widths.most = std::max(widths.most, seen.spread);
     }
-    EXPECT_EQ(models::int8x3::decision(widths, widths, summed_in_fp32(problem), false), path)
+    EXPECT_EQ(models::int8x3::decision({widths, widths}, summed_in_fp32(problem), false), path)
         << m << " " << k;
     EXPECT_EQ(static_cast<int>(path_of_normal(problem)), path) << m << " " << k;
   }

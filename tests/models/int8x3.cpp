@@ -236,20 +236,121 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
   return c;
 }
 
-double expected_error(int products, const Widths& a, const Widths& b, double summed, bool kept) {
+namespace {
+
+constexpr std::int64_t kPairs = 32, kChunk = 32, kMostChunks = 8;
+
+// At random from 0 to count - 1.
+std::int64_t random_of(std::int64_t pair, std::int64_t count) {
+  return static_cast<std::int64_t>(static_cast<std::uint32_t>(pair + 1) * 0x9E3779B1U) * count >>
+         32;
+}
+
+// In the part of kPairs with this index.
+std::int64_t random_of_part(std::int64_t pair, std::int64_t part, std::int64_t count) {
+  return (part % kPairs * count + random_of(pair, count)) / kPairs;
+}
+
+// Magnitudes of a row at some k; outliers are 0 if they are not kept.
+std::vector<float> sampled(const Rows& rows, std::int64_t row, const std::vector<std::int64_t>& ks,
+                           bool kept) {
+  std::vector<float> values;
+  double roots = 0.0;
+  for (const std::int64_t k : ks) {
+    values.push_back(std::fabs(rows.at(row, k)));
+    roots += near_root(values.back());
+  }
+  const auto count = static_cast<std::int64_t>(ks.size());
+  const double typical = std::pow(roots / static_cast<double>(count), 2);
+  if (!kept) return values;
+  const auto removes_from = [&](double bound, std::int64_t most) {
+    const auto is_above = [&](float value) { return value >= bound * typical; };
+    const std::int64_t allowed = count < rows.k ? 1 + 2 * most * count / rows.k : most;
+    if (std::ranges::count_if(values, is_above) > allowed) return false;
+    std::ranges::replace_if(values, is_above, 0.0F);
+    return true;
+  };
+  if (!removes_from(16.0, 4)) removes_from(512.0, 16);
+  return values;
+}
+
+// Adds how a pair matches; `at`: from 0 to 1.
+void add_pair(const std::vector<float>& of_a, const std::vector<float>& of_b,
+              const std::vector<double>& at, Match& all) {
+  double squares_a = 0.0, squares_b = 0.0, squares = 0.0, roots_a = 0.0, roots_b = 0.0, roots = 0.0,
+         moment = 0.0, filled = 0.0;
+  const auto root = [](float value) { return value > 0.0F ? near_root(value) : 0.0F; };
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const double a = of_a[i], b = of_b[i], product = root(of_a[i]) * root(of_b[i]);
+    squares_a += a * a;
+    squares_b += b * b;
+    squares += a * a * b * b;
+    roots_a += root(of_a[i]);
+    roots_b += root(of_b[i]);
+    roots += product;
+    moment += product * at[i];
+    if (a > 0.0 && b > 0.0) ++filled;
+  }
+  const auto count = static_cast<double>(at.size());
+  const bool is_zero = roots_a == 0.0 || roots_b == 0.0, has_products = filled > 0.0;
+  if (!is_zero) all.zeros += (1.0 - filled / count) / kPairs;
+  all.squares += (has_products ? count * squares / (squares_a * squares_b) : 1.0) / kPairs;
+  all.centre += (has_products ? moment / roots : 0.5) / kPairs;
+  if (has_products) all.roots = std::min(all.roots, count * roots / (roots_a * roots_b));
+}
+
+}  // namespace
+
+Match match(const std::vector<Rows>& a, const std::vector<Rows>& b, bool kept) {
+  Match all{0.0, std::numeric_limits<double>::infinity(), 0.0, 0.0};
+  const auto matrices = static_cast<std::int64_t>(std::max(a.size(), b.size()));
+  const std::int64_t all_k = a[0].k, chunks = (all_k + kChunk - 1) / kChunk;
+  for (std::int64_t pair = 0; pair < kPairs; ++pair) {
+    std::vector<std::int64_t> ks;
+    std::vector<double> at;
+    for (std::int64_t i = 0; i < std::min(chunks, kMostChunks); ++i) {
+      const std::int64_t chunk =
+          chunks < kMostChunks ? i : (i * chunks + random_of(pair, chunks)) / kMostChunks;
+      for (std::int64_t k = chunk * kChunk; k < std::min((chunk + 1) * kChunk, all_k); ++k) {
+        ks.push_back(k);
+        at.push_back((static_cast<double>(k) + 0.5) / static_cast<double>(all_k));
+      }
+    }
+    const auto matrix = static_cast<std::size_t>(random_of_part(pair, 29 * pair, matrices));
+    const auto values = [&](const std::vector<Rows>& of, std::int64_t part) {
+      const Rows& rows = of[of.size() > 1 ? matrix : 0];
+      return sampled(rows, random_of_part(pair, part, rows.count), ks, kept);
+    };
+    add_pair(values(a, pair), values(b, 37 * pair + 11), at, all);
+  }
+  all.roots = std::min(all.roots, 1e30);  // of no products
+  return all;
+}
+
+Statistics statistics(const std::vector<Rows>& a, const std::vector<Rows>& b) {
+  return {widths(a), widths(b), match(a, b)};
+}
+
+double expected_error(int products, const Statistics& of, double summed) {
+  const Widths &a = of.a, &b = of.b;
   const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 5e-20;
   const double rounded = products == 10 ? 1.2e-15 / 65536.0 : 1.2e-15;
-  // Zeros add nothing to a sum in FP32.
-  const double in_fp32 = 1.7e-8 * 1.7e-8 * summed * (1.0 - a.zeros) * (1.0 - b.zeros);
+  // Zeros add nothing to a sum in FP32, and where large products come last few are added to them.
+  const double filled = of.kept ? (1.0 - a.zeros) * (1.0 - b.zeros) : 1.0 - of.match.zeros;
+  const double follow = std::pow(std::min(1.0, 2.02 * (1.0 - of.match.centre)), 4);
+  const double in_fp32 = 1.7e-8 * 1.7e-8 * summed * filled * follow;
+  const double loss = std::max(1.0, 1.0 / of.match.squares),
+               most_loss = std::pow(std::min(1.0, 1.15 * of.match.roots), -8);
   // Where both operands are wide, few products make up an element.
   const double both = std::max(1.0, std::sqrt(std::min(a.spread, b.spread) / 16.0));
   const double error =
-      (left_out * a.width * b.width + rounded * (a.width + b.width) + 3.6e-15) / in_fp32;
+      (loss * (left_out * a.width * b.width + rounded * (a.width + b.width)) + 3.6e-15) / in_fp32;
   // Of the row of the largest spread and a mean column, or the other way round.
   const auto error_of_most = [&](const Widths& of_most, const Widths& other, double times_most,
                                  double times_other) {
-    return (left_out * both * of_most.most * (kept ? other.width : other.spread) +
-            rounded * (of_most.most * times_other + other.spread * times_most) + 3.6e-15) /
+    return (most_loss * (left_out * both * of_most.most * (of.kept ? other.width : other.spread) +
+                         rounded * (of_most.most * times_other + other.spread * times_most)) +
+            3.6e-15) /
            in_fp32 / 2.0;
   };
   const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;
@@ -258,15 +359,14 @@ double expected_error(int products, const Widths& a, const Widths& b, double sum
       {error, error_of_most(a, b, times_a, times_b), error_of_most(b, a, times_b, times_a)});
 }
 
-int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept,
-             double in_fp32) {
+int decision(const Statistics& of, double summed, bool allows_ten, double in_fp32) {
   // Almost equal elements are all rounded to the same side.
   const auto is_flat = [](double width) { return width > 0.0 && width < 0.6366 * 1.003; };
-  const bool are_flat = is_flat(a.width) && is_flat(b.width);
+  const bool are_flat = is_flat(of.a.width) && is_flat(of.b.width);
   for (const int products : {6, 8, 10}) {
     if (products < 10 ? are_flat : !allows_ten) continue;
     const double allowed = products == 10 ? std::max(summed, in_fp32) : summed;
-    if (expected_error(products, a, b, allowed, kept) <= 1.0) return products;
+    if (expected_error(products, of, allowed) <= 1.0) return products;
   }
   return 64;
 }

@@ -37,6 +37,15 @@ struct Widths {
 Widths widths(const std::vector<Rows>& products);
 Widths kept_widths(const std::vector<Rows>& products);
 
+// How rows and columns match along k, of a sample of 32 pairs: the mean of a²·b² over the mean of
+// a² times that of b², and its mean over the pairs; the same of square roots, the least; the mean
+// place of products along k, from 0 to 1; the mean share of products that are 0. `kept`: without
+// outliers.
+struct Match {
+  double squares = 1.0, roots = 1.0, centre = 0.5, zeros = 0.0;
+};
+Match match(const std::vector<Rows>& a, const std::vector<Rows>& b, bool kept = false);
+
 // hi, mid and lo, each from -128 to 127: x = hi·2^16 + mid·2^8 + lo.
 std::array<int, 3> digits(std::int32_t x);
 
@@ -54,14 +63,21 @@ inline constexpr std::int64_t kMostExactK = 43552, kMostExactTenK = 32736;
 std::vector<float> product(const Rows& a, const Rows& b, int products,
                            const Epilogue& epilogue = {});
 
+// What decides: the widths of both operands, and how they match. `kept`: both without outliers;
+// then the product of both operands' typical elements alone is no element.
+struct Statistics {
+  Widths a, b;
+  Match match = {};
+  bool kept = false;
+};
+Statistics statistics(const std::vector<Rows>& a, const std::vector<Rows>& b);
+
 // The errors squared that are expected of 6, 8 and 10 products of digits, in units of that of a sum
 // in FP32 that adds `summed` products one after another: the relative error in the Frobenius norm,
 // or, if it is larger, half of that of an element in the row, or column, of the largest spread.
-// `kept`: without outliers, the product of both operands' typical elements alone is no element.
-double expected_error(int products, const Widths& a, const Widths& b, double summed,
-                      bool kept = false);
+double expected_error(int products, const Statistics& of, double summed);
 // The fewest products that are no less accurate than FP32, or 64: none are.
-int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept = false,
+int decision(const Statistics& of, double summed, bool allows_ten,
              double in_fp32 = 0.0);  // the length of the sums of FP32, which ten products replace
 
 }  // namespace tilegate::models::int8x3

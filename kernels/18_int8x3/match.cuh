@@ -1,0 +1,171 @@
+// How the rows of op(A) match the columns of op(B) along k, from a sample of pairs. The widths of
+// rows do not tell whether their large elements meet small ones.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <tilegate/device/device.cuh>
+
+#include "digits.cuh"
+#include "layout.cuh"
+
+namespace tilegate::int8x3 {
+
+// Of a pair so many chunks of K are sampled, spread over it, or all; a lane has one k of each.
+constexpr int kPairChunks = 8;
+
+// A warp's sample of a pair; a lane reads only what it has copied.
+struct PairStorage {
+  float a[kPairChunks][32], b[kPairChunks][32];
+};
+
+// A number from 0 to count - 1, at random.
+__host__ __device__ inline std::int64_t random_of(unsigned pair, std::int64_t count) {
+  const std::uint32_t random = (pair + 1) * 0x9E3779B1U;
+  return static_cast<std::int64_t>(random) * count >> 32;
+}
+// The same in part `part` of kPairs equal parts. So the sampled rows are spread over all, but not
+// with a period.
+__host__ __device__ inline std::int64_t random_of_part(unsigned pair, unsigned part,
+                                                       std::int64_t count) {
+  return (part % kPairs * count + random_of(pair, count)) / kPairs;
+}
+
+// The k of a lane's elements.
+struct PairK {
+  unsigned all_k, chunks, first;
+
+  __device__ PairK(const Job& job, unsigned pair)
+      : all_k(static_cast<unsigned>(job.k)),
+        chunks(static_cast<unsigned>(job.planes.chunks_k)),
+        first(static_cast<unsigned>(random_of(pair, chunks))) {
+    static_assert(kMaxSplitK + kChunkK <= ~0U / kPairChunks * kChunkK);
+  }
+  __device__ unsigned chunk(unsigned i) const {
+    return chunks < kPairChunks ? i : (i * chunks + first) / kPairChunks;
+  }
+  // all_k or more: there is none.
+  __device__ unsigned k(unsigned i) const { return chunk(i) * kChunkK + threadIdx.x % 32; }
+};
+
+// One warp: copies a pair. `job`, `pointers`: of op(A) and of op(B).
+__device__ inline void copy_pair(const Job (&job)[2], const Pointers (&pointers)[2], unsigned pair,
+                                 PairStorage& smem) {
+  const std::int64_t matrices = job[0].planes.matrices > job[1].planes.matrices
+                                    ? job[0].planes.matrices
+                                    : job[1].planes.matrices;
+  const PairK of(job[0], pair);
+  const unsigned lane = threadIdx.x % 32;
+  // Matrix, row and column have nothing to do with each other.
+  const std::int64_t matrix = random_of_part(pair, 29 * pair, matrices);
+  const auto row = [&](int operand, unsigned part) {
+    return pointers[operand].from + matrix * pointers[operand].stride +
+           random_of_part(pair, part, job[operand].rows) *
+               (job[operand].along_k ? pointers[operand].ld : 1);
+  };
+  const float *a = row(0, pair), *b = row(1, 37 * pair + 11);
+  const std::int64_t next_a = job[0].along_k ? 1 : pointers[0].ld,
+                     next_b = job[1].along_k ? 1 : pointers[1].ld;
+#pragma unroll 1
+  for (unsigned i = 0; i < kPairChunks; ++i) {
+    const unsigned k = of.k(i);
+    device::copy_async<4>(&smem.a[i][lane], a + k * next_a, k < of.all_k);
+    device::copy_async<4>(&smem.b[i][lane], b + k * next_b, k < of.all_k);
+  }
+  device::copy_async_commit();
+  device::copy_async_wait<0>();
+}
+
+template <typename T>
+__device__ T sum_over_lanes(T sum) {
+#pragma unroll 1
+  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
+  return sum;
+}
+
+// One warp: sets the outliers of a row of a pair to 0 (find_bound), as far as the sample tells
+// which these are.
+__device__ inline void leave_out_outliers(const Job& job, unsigned pair,
+                                          float (&row)[kPairChunks][32]) {
+  const PairK of(job, pair);
+  const unsigned lane = threadIdx.x % 32;
+  float roots = 0.0F;
+  int sampled = 0;
+#pragma unroll 1
+  for (unsigned i = 0; i < kPairChunks; ++i) {
+    roots += near_root(std::fabs(row[i][lane]));
+    sampled += of.k(i) < of.all_k ? 1 : 0;
+  }
+  sampled = sum_over_lanes(sampled);
+  const float root = sum_over_lanes(roots) / static_cast<float>(sampled);
+  const auto allows = [&](float bound, int most) {
+    int above = 0;
+#pragma unroll 1
+    for (const auto& of_chunk : row) above += std::fabs(of_chunk[lane]) >= bound ? 1 : 0;
+    return sum_over_lanes(above) <= outliers_of_sample(most, sampled, job.k);
+  };
+  const float far = root * root * (1 << kFar), very_far = root * root * (1 << kVeryFar);
+  float bound = INFINITY;
+  if (allows(very_far, kMaxOutliers)) bound = very_far;
+  if (allows(far, kFewOutliers)) bound = far;
+#pragma unroll 1
+  for (auto& of_chunk : row) {
+    if (std::fabs(of_chunk[lane]) >= bound) of_chunk[lane] = 0.0F;
+  }
+}
+
+// One warp: how a pair matches: Match, with the reciprocal of `roots`, as a
+// vector.
+__device__ inline float4 match_of_pair(const Job& job, unsigned pair, const PairStorage& smem) {
+  const PairK of(job, pair);
+  const unsigned lane = threadIdx.x % 32;
+  double squares_a = 0.0, squares_b = 0.0, squares = 0.0;  // of elements up to 2^60
+  float roots_a = 0.0F, roots_b = 0.0F, roots = 0.0F, moment = 0.0F;
+  int sampled = 0, filled_a = 0, filled_b = 0, filled = 0;
+#pragma unroll 4
+  for (unsigned i = 0; i < kPairChunks; ++i) {
+    const unsigned k = of.k(i);
+    const float a = std::fabs(smem.a[i][lane]), b = std::fabs(smem.b[i][lane]);
+    const double square_a = static_cast<double>(a) * a, square_b = static_cast<double>(b) * b;
+    squares_a += square_a;
+    squares_b += square_b;
+    squares += square_a * square_b;
+    const float root_a = a > 0.0F ? near_root(a) : 0.0F, root_b = b > 0.0F ? near_root(b) : 0.0F;
+    roots_a += root_a;
+    roots_b += root_b;
+    roots += root_a * root_b;
+    moment += root_a * root_b * static_cast<float>(k);
+    sampled += k < of.all_k ? 1 : 0;
+    filled_a += a > 0.0F ? 1 : 0;
+    filled_b += b > 0.0F ? 1 : 0;
+    filled += a > 0.0F && b > 0.0F ? 1 : 0;
+  }
+#pragma unroll 1
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    const auto add = [&](auto& sum) { sum += __shfl_xor_sync(~0U, sum, lanes); };
+    add(squares_a), add(squares_b), add(squares);
+    add(roots_a), add(roots_b), add(roots), add(moment);
+    add(sampled), add(filled_a), add(filled_b), add(filled);
+  }
+  const auto count = static_cast<float>(sampled);
+  const float zeros =
+      filled_a == 0 || filled_b == 0 ? 0.0F : 1.0F - static_cast<float>(filled) / count;
+  if (filled == 0) return make_float4(1.0F, 0.5F, 1.0F, zeros);  // C is 0: without an error
+  return make_float4(static_cast<float>(sampled * squares / (squares_a * squares_b)),
+                     (moment / roots + 0.5F) / static_cast<float>(of.all_k),
+                     roots_a * roots_b / (count * roots), zeros);
+}
+
+// One warp of each block: samples the block's share of the pairs.
+__device__ inline void sample_pairs(const SplitJobs& jobs, PairStorage& smem) {
+  if (jobs.pairs == nullptr) return;
+#pragma unroll 1
+  for (unsigned pair = blockIdx.x; pair < kPairs; pair += gridDim.x) {
+    copy_pair(jobs.job, jobs.pointers, pair, smem);
+    const float4 match = match_of_pair(jobs.job[0], pair, smem);
+    if (threadIdx.x % 32 == 0) device::store_vector(&jobs.pairs[pair].x, match);
+  }
+}
+
+}  // namespace tilegate::int8x3
