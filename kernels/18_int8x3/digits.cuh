@@ -201,6 +201,10 @@ __host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4],
 //    products make up an element: then left_out counts √(S / kBothWide) times, with the smaller
 //    mean spread. Both results may be kWidest times the squared error of FP32.
 //
+// Both grow where sampled rows and columns match badly along k (match.cuh), the first by the match
+// of squares, the second by that of roots. The squared error of FP32 is less where products are 0,
+// and where large products come last.
+//
 // Both predictions expect independent roundings. Rows of almost equal elements round them all to
 // the same side: where both operands consist of such, six or eight products may have an error of
 // 2^-23, and are not taken. Their width is kNormal, and up to 1.001 times that because the step is
