@@ -158,6 +158,71 @@ TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
   }
 }
 
+// How large elements of A meet those of B, by so much.
+using Change = std::function<void(Operation&, double amount)>;
+
+// Multiplies the elements of an operand by 2^exponent(k), of all matrices.
+void scale_along_k(Operation& operation, Operand operand,
+                   const std::function<double(std::int64_t)>& exponent) {
+  std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+  for (const models::Rows& rows : operation.all_rows(operand)) {
+    const auto first = rows.data - values.data();
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      for (std::int64_t k = 0; k < rows.k; ++k) {
+        values[static_cast<std::size_t>(first + row * rows.next_row + k * rows.next_k)] *=
+            static_cast<float>(std::exp2(exponent(k)));
+      }
+    }
+  }
+}
+
+// The amount with which the error of six products is that share of what FP32 is allowed.
+Operation with_amount(const Problem& problem, const Change& change, double most, double share) {
+  double least = 0.0;
+  Operation operation(problem);
+  for (int turn = 0; turn < 40; ++turn) {
+    const double amount = (least + most) / 2;
+    operation = Operation(problem);
+    for (float& x : operation.a) x = std::copysign(0.75F + x * x / 4.0F, x);
+    for (float& x : operation.b) x = std::copysign(0.75F + x * x / 4.0F, x);
+    change(operation, amount);
+    const auto statistics = models::int8x3::statistics(operation.all_rows(Operand::kA),
+                                                       operation.all_rows(Operand::kB));
+    const double summed = models::summed_in_fp32(product_of(problem));
+    (models::int8x3::expected_error(6, statistics, summed) < share ? least : most) = amount;
+  }
+  return operation;
+}
+
+// 1 % from the threshold, on either side. The rows alone tell the same of all kinds: so the sampled
+// pairs decide.
+TEST_F(Int8Decision, DependsOnHowRowsMatchColumns) {
+  const auto along = [](std::int64_t k) { return static_cast<double>(k) / 600.0; };
+  const Change opposite = [&](Operation& o, double octaves) {  // large meets small
+    scale_along_k(o, Operand::kA, [&](std::int64_t k) { return -octaves * along(k); });
+    scale_along_k(o, Operand::kB, [&](std::int64_t k) { return octaves * along(k); });
+  };
+  const Change late = [&](Operation& o, double octaves) {  // large products come last
+    scale_along_k(o, Operand::kA, [&](std::int64_t k) { return octaves * along(k); });
+  };
+  const Change sparse = [&](Operation& o, double octaves) {  // and many products are 0
+    opposite(o, octaves);
+    scale_along_k(o, Operand::kA, [](std::int64_t k) { return k % 5 < 2 ? -1e9 : 0.0; });
+  };
+  for (const Change& change : {opposite, late, sparse}) {
+    for (const Problem& problem :
+         {Problem::dense({9, 8, 545}), Problem::dense({3, 70, 545}, Op::kT),
+          Problem::dense({33, 5, 1100}, Op::kN, Op::kT),
+          Problem::dense({4, 6, 545}, Op::kT, Op::kT, 3)}) {
+      for (const auto& [share, expected] : {std::pair{0.99, 6}, {1.01, 8}}) {
+        SCOPED_TRACE(to_string(problem) + " at " + std::to_string(share));
+        const Operation operation = with_amount(problem, change, 6.0, share);
+        EXPECT_EQ(run(stage, operation, "128x64").decision, expected);
+      }
+    }
+  }
+}
+
 TEST_F(Int8Decision, TakesFp64WhereEightProductsAreInaccurate) {
   const Problem problem = Problem::dense({4, 5, 144});
   expect_threshold(problem, {Operand::kA, 0, 3}, 8, kNoDigits);

@@ -74,14 +74,17 @@ struct WithOutliers {
     return found;
   }
 
+  // How the sampled rows and columns match without what the sample takes for outliers.
+  models::int8x3::Match match() const {
+    return models::int8x3::match(whole.all_rows(Operand::kA), whole.all_rows(Operand::kB), true);
+  }
   // The products of digits that are accurate enough for the kept elements.
-  int decision() const {
+  int decision() const { return decision(match()); }
+  int decision(const models::int8x3::Match& match) const {
     const Problem& problem = whole.problem;
     namespace model = models::int8x3;
-    const model::Statistics statistics{
-        model::kept_widths(kept.all_rows(Operand::kA)),
-        model::kept_widths(kept.all_rows(Operand::kB)),
-        model::match(whole.all_rows(Operand::kA), whole.all_rows(Operand::kB), true), true};
+    const model::Statistics statistics{model::kept_widths(kept.all_rows(Operand::kA)),
+                                       model::kept_widths(kept.all_rows(Operand::kB)), match, true};
     return model::decision(statistics, models::summed_in_fp32(product_of(problem)), true);
   }
 
@@ -144,6 +147,25 @@ WithOutliers with_outliers(const Problem& problem, float size = 1e6F) {
     }
   }
   return operation;
+}
+
+// The k of the other elements are graded in opposite directions.
+TEST_F(Int8Outliers, DependOnHowTheOthersMatch) {
+  constexpr std::int64_t kK = 416;
+  WithOutliers operation(Problem::dense({18, 20, kK}, Op::kN, Op::kT));
+  for (auto* of : {&operation.whole, &operation.kept}) {
+    for (std::size_t i = 0; i < of->a.size(); ++i) {
+      of->a[i] *= std::exp2(-2.0F * static_cast<float>(i % kK) / kK);
+    }
+    for (std::size_t i = 0; i < of->b.size(); ++i) {
+      of->b[i] *= std::exp2(2.0F * static_cast<float>(i % kK) / kK);
+    }
+  }
+  operation.set(Operand::kA, 0, 3, 5, 1e6F);
+  operation.set(Operand::kB, 0, 7, 200, -1e7F);
+  const int products = operation.decision();
+  EXPECT_LT(operation.decision({}), products);
+  expect_outliers_apart(operation, products);
 }
 
 TEST_F(Int8Outliers, MatchesModelInEveryForm) {
