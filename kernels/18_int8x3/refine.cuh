@@ -421,7 +421,6 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
         device::store_vector(&params.pairs_without_outliers[pair].x, match);
       }
     }
-    __syncthreads();  // all pairs are stored
   }
   if (threadIdx.x == 0) {
     // Of both: block 0 must have read the steps before another block splits its rows again.
@@ -429,7 +428,7 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
       device::wait_for_flag(params.sample_flags + i);
     }
   }
-  __syncthreads();  // the flags have been waited for
+  __syncthreads();  // all pairs are stored, and the flags have been waited for
   if (block == 1 && threadIdx.x < 32) {
     const auto of = [&](const float4& v) { return Widths{v.x, v.y, v.z, v.w}; };
     const Path path =

@@ -62,9 +62,12 @@ def test_the_headline_is_the_last_rung_in_fp32_and_the_fastest_that_splits(ladde
     }
     alone["protocol"]["min_time_s"] = 4
     accuracy = json.loads((REPOSITORY / ACCURACY).read_text("utf-8"))
-    for number, row in enumerate(accuracy["rows"]):
+    changed = set()
+    for row in accuracy["rows"]:
         row["case"] = row["case"].replace("Int8x3/", "Warptile/")
-        if number in (0, 500):  # one of each stage
+        stage = row["case"].split("/")[0]
+        if stage not in changed:  # one of each stage
+            changed.add(stage)
             row["frobenius"]["stage"] = 1e-3
     for path, document in ((VARIANTS, alone), (ACCURACY, accuracy)):
         path = path.with_name(path.name.replace("variants", "sustained"))
