@@ -161,13 +161,14 @@ TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
 // How large elements of A meet those of B, by so much.
 using Change = std::function<void(Operation&, double amount)>;
 
-// Multiplies the elements of an operand by 2^exponent(k), of all matrices.
+// Multiplies the elements of an operand by 2^exponent(k), in all matrices; of `most_rows` rows.
 void scale_along_k(Operation& operation, Operand operand,
-                   const std::function<double(std::int64_t)>& exponent) {
+                   const std::function<double(std::int64_t)>& exponent,
+                   std::int64_t most_rows = std::numeric_limits<std::int64_t>::max()) {
   std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
   for (const models::Rows& rows : operation.all_rows(operand)) {
     const auto first = rows.data - values.data();
-    for (std::int64_t row = 0; row < rows.count; ++row) {
+    for (std::int64_t row = 0; row < std::min(rows.count, most_rows); ++row) {
       for (std::int64_t k = 0; k < rows.k; ++k) {
         values[static_cast<std::size_t>(first + row * rows.next_row + k * rows.next_k)] *=
             static_cast<float>(std::exp2(exponent(k)));
@@ -219,6 +220,23 @@ TEST_F(Int8Decision, DependsOnHowRowsMatchColumns) {
         const Operation operation = with_amount(problem, change, 6.0, share);
         EXPECT_EQ(run(stage, operation, "128x64").decision, expected);
       }
+    }
+  }
+}
+
+// Of one row and one column that match badly, the worst element.
+TEST_F(Int8Decision, DependsOnTheWorstPair) {
+  const Change change = [](Operation& o, double octaves) {
+    const auto along = [=](std::int64_t k) { return octaves * static_cast<double>(k) / 545.0; };
+    scale_along_k(o, Operand::kA, [&](std::int64_t k) { return -along(k); }, 1);
+    scale_along_k(o, Operand::kB, along, 1);
+  };
+  for (const Problem& problem :
+       {Problem::dense({3, 4, 545}), Problem::dense({4, 3, 545}, Op::kT, Op::kT)}) {
+    for (const auto& [share, expected] : {std::pair{0.99, 6}, {1.01, 8}}) {
+      SCOPED_TRACE(to_string(problem) + " at " + std::to_string(share));
+      const Operation operation = with_amount(problem, change, 8.0, share);
+      EXPECT_EQ(run(stage, operation, "128x64").decision, expected);
     }
   }
 }
