@@ -173,7 +173,7 @@ __host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4],
   return static_cast<float>(sum * step);
 }
 
-// The decision: the device chooses the products of a call from the row statistics of the split
+// The decision: the device chooses the products of a call from the statistics of the split
 // pass. It takes the fewest products for which two predicted errors are not above those of FP32
 // (DECISION.md has the reasons).
 //
@@ -326,8 +326,8 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const Match& match,
                                        float allowed, float allowed_of_ten, Path least,
                                        bool allows_ten, bool without_outliers = false) {
-  // The products that cuBLAS adds: without those that are 0, and of others as many as follow a
-  // product in the mean.
+  // cuBLAS's chain is shorter where products are 0, and where large products come last: then few
+  // additions follow them.
   const float follow = std::fmin(2.0F * kMatchMargin * (1.0F - match.centre), 1.0F);
   const float filled = without_outliers ? (1.0F - a.zeros) * (1.0F - b.zeros) : 1.0F - match.zeros;
   const float added = filled * (follow * follow) * (follow * follow);

@@ -42,11 +42,11 @@ struct PairK {
         first(static_cast<unsigned>(random_of(pair, chunks))) {
     static_assert(kMaxSplitK + kChunkK <= ~0U / kPairChunks * kChunkK);
   }
-  __device__ unsigned chunk(unsigned i) const {
-    return chunks < kPairChunks ? i : (i * chunks + first) / kPairChunks;
+  // Of element i; all_k or more: there is none.
+  __device__ unsigned k(unsigned i) const {
+    const unsigned chunk = chunks < kPairChunks ? i : (i * chunks + first) / kPairChunks;
+    return chunk * kChunkK + threadIdx.x % 32;
   }
-  // all_k or more: there is none.
-  __device__ unsigned k(unsigned i) const { return chunk(i) * kChunkK + threadIdx.x % 32; }
 };
 
 // One warp: copies a pair. `job`, `pointers`: of op(A) and of op(B).
@@ -115,8 +115,8 @@ __device__ inline void leave_out_outliers(const Job& job, unsigned pair,
   }
 }
 
-// One warp: how a pair matches: Match, with the reciprocal of `roots`, as a
-// vector.
+// One warp: how a pair matches, as a vector: `squares`, `centre`, the reciprocal of `roots` and
+// `zeros` of Match.
 __device__ inline float4 match_of_pair(const Job& job, unsigned pair, const PairStorage& smem) {
   const PairK of(job, pair);
   const unsigned lane = threadIdx.x % 32;
@@ -151,7 +151,7 @@ __device__ inline float4 match_of_pair(const Job& job, unsigned pair, const Pair
   const auto count = static_cast<float>(sampled);
   const float zeros =
       filled_a == 0 || filled_b == 0 ? 0.0F : 1.0F - static_cast<float>(filled) / count;
-  if (filled == 0) return make_float4(1.0F, 0.5F, 1.0F, zeros);  // C is 0: without an error
+  if (filled == 0) return make_float4(1.0F, 0.5F, 1.0F, zeros);  // no products to match
   return make_float4(static_cast<float>(sampled * squares / (squares_a * squares_b)),
                      (moment / roots + 0.5F) / static_cast<float>(of.all_k),
                      roots_a * roots_b / (count * roots), zeros);

@@ -3,7 +3,7 @@
 // New against the rungs before: no FFMA. A split kernel scales each row of op(A) and column of
 // op(B) and splits it into three signed 8-bit digits (split.cuh). A GEMM computes six of the nine
 // digit products exactly in int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
-// device decides from row statistics whether six products are as accurate as FP32, or eight are, or
+// device decides from statistics whether six products are as accurate as FP32, or eight are, or
 // ten with a fourth digit, or these without outliers (refine.cuh), or none; then it multiplies in
 // FP64 (fp64_fallback.cuh).
 // What limits it: the power of the tensor cores. Needs compute capability 7.5; 9.0 has its own

@@ -338,7 +338,7 @@ TEST(Decision, MatchesModelAtItsThresholds) {
     }
   };
   const auto expect_threshold = [&](const model::Widths& a, const model::Widths& b) {
-    // Unrelated rows; large elements that meet small ones, in the mean and in one pair; those that
+    // Unrelated rows; large elements meet small ones, in the mean and in one pair; large products
     // come last; zeros.
     for (const model::Match& match :
          {model::Match{}, {.squares = 0.3}, {.roots = 0.6}, {.centre = 0.7}, {.zeros = 0.4}}) {
