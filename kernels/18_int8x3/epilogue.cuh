@@ -6,6 +6,9 @@
 #include <type_traits>
 
 #include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/opaque.cuh>
+#include <tilegate/common/store_words.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -89,36 +92,51 @@ __device__ float scaled_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN 
 // Folds, scales and stores the results of a warpgroup (64 rows) or of a warp (16 rows). In each 16
 // rows lane t has pairs of columns of rows t / 4 and t / 4 + 8 (accumulator layout of wgmma and
 // mma). (row, col): the first element in C; `step_rows`, `step_cols`: steps of the rows and columns
-// from there on; `float2_c`: C allows float2 accesses.
+// from there on; `float2_c`: C allows float2 accesses; `exchange`: the warp's, see store_words.
 template <typename T, typename Step>
 __device__ void store_results(const KernelArgs& args, bool float2_c, std::int64_t row,
                               std::int64_t col, int thread, const Step* step_rows,
                               const Step* step_cols,
-                              std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
-  const int in_row = thread / 32 * 16 + thread % 32 / 4, in_col = thread % 4 * 2;
-  const std::int64_t left = args.shape.n - col - in_col;
-  const int cols = left < T::kBlockN ? static_cast<int>(left) : T::kBlockN;
+                              std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], float* exchange) {
+  const int of_warp = __shfl_sync(~0U, thread / 32 * 16, 0);  // for nvcc: the same in all lanes
+  const int in_eight = thread % 32 / 4, in_col = thread % 4 * 2;
+  const int cols = at_most(args.shape.n - col, T::kBlockN);
+  const auto for_halves = [&](auto store_half) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    if (row + in_row + 8 * half >= args.shape.m) continue;
-    float* c = args.c + (row + in_row + 8 * half) * args.ldc + col + in_col;
-    const Step step_row = step_rows[in_row + 8 * half];
-#pragma unroll
-    for (int group = 0; group < T::kBlockN / 8; ++group) {
-      float sum[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        sum[i] = scaled_result<T>(acc, 4 * group + 2 * half + i, step_row,
-                                  step_cols[8 * group + in_col + i]);
-      }
-      if (8 * group >= cols) continue;
-      if (float2_c) {
-        store_float2(args, c + 8 * group, sum[0], sum[1]);
-      } else {
-        store(args, c + 8 * group, sum[0]);
-        if (8 * group + 1 < cols) store(args, c + 8 * group + 1, sum[1]);
-      }
+    for (int half = 0; half < 2; ++half) {
+      const int first = of_warp + 8 * half;
+      const Step step_row = step_rows[first + in_eight];
+      store_half(args.c + (row + first) * args.ldc + col, at_most(args.shape.m - row - first, 8),
+                 [&](int group) {
+                   const int index = 4 * group + 2 * half;
+                   const Step* step_col = step_cols + 8 * group + in_col;
+                   return make_float2(scaled_result<T>(acc, index, step_row, step_col[0]),
+                                      scaled_result<T>(acc, index + 1, step_row, step_col[1]));
+                 });
     }
+  };
+  if (float2_c) {
+    for_halves([&](float* c, int rows, auto pair_of) {
+      c += in_eight * args.ldc + in_col;
+#pragma unroll
+      for (int group = 0; group < T::kBlockN / 8; ++group) {
+        const float2 pair = pair_of(group);
+        if (in_eight < rows && 8 * group + in_col < cols) {
+          store_float2(args, c + 8 * group, pair.x, pair.y);
+        }
+      }
+    });
+  } else {
+    for_halves([&](float* c, int rows, auto pair_of) {
+#pragma unroll
+      for (int group = 0; group < T::kBlockN / 8; group += 2) {
+        const float2 left = pair_of(group);
+        float2 right{};
+        if constexpr (T::kBlockN > 8) right = pair_of(group + 1);
+        store_words(args, c + 8 * group, rows, cols - 8 * group, thread % 32, in_eight, left, right,
+                    exchange);
+      }
+    });
   }
 }
 
@@ -162,40 +180,58 @@ __device__ void fetch_steps(const GemmParams& params, const TileCoord& tile, int
   for (int i = thread; i < T::kBlockN; i += 32 * kStoreWarps) steps.col[i] = cols[i];
 }
 
-// One warp: stores rows `first`, `first` + step, … before `end` of a tile.
-template <typename T, int kUnroll>
+// One warp: stores rows `first`, `first` + step, … before `end` of a tile. V: float2, or float for
+// words, so that a warp stores neighbouring elements.
+template <typename T, int kUnroll, typename V>
 __device__ void store_rows(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
                            int first, int end, int step, const Steps& steps, const float* folded) {
-  const int col = static_cast<int>(threadIdx.x) % 32 * 2;
+  constexpr int kWidth = sizeof(V) / sizeof(float), kOfWarp = 32 * kWidth;
+  constexpr int kStores = T::kBlockN / kOfWarp;
+  const auto load = [](const float* from) {
+    if constexpr (kWidth == 1) return *from;
+    if constexpr (kWidth == 2) return device::load_vector<V>(from);
+  };
+  const int col = static_cast<int>(threadIdx.x) % 32 * kWidth;
   const std::int64_t row_of_c = std::int64_t{tile.row} * kBlockM,
                      col_of_c = std::int64_t{tile.col} * T::kBlockN + col;
   const std::int64_t rows_left = args.shape.m - row_of_c, cols_left = args.shape.n - col_of_c;
   if (rows_left < end) end = static_cast<int>(rows_left);
   const int cols = cols_left < 0 ? 0 : cols_left < 128 ? static_cast<int>(cols_left) : 128;
   float* c = args.c + tile.batch_index * args.stride_c + (row_of_c + first) * args.ldc + col_of_c;
-  float2 step_cols[T::kBlockN / 64];
+  V step_cols[kStores];
 #pragma unroll
-  for (int i = 0; i < T::kBlockN / 64; ++i) {
-    step_cols[i] = device::load_vector<float2>(steps.col + 64 * i + col);
-  }
+  for (int i = 0; i < kStores; ++i) step_cols[i] = load(steps.col + kOfWarp * i + col);
 #pragma unroll kUnroll
   for (int row = first; row < end; row += step, c += step * args.ldc) {
     const float step_row = steps.row[row];
 #pragma unroll
-    for (int i = 0; i < T::kBlockN / 64; ++i) {
-      const auto sums = device::load_vector<float2>(folded + row * kFoldedRow + 64 * i + col);
-      const float sum[2] = {sums.x * (step_row * step_cols[i].x),
-                            sums.y * (step_row * step_cols[i].y)};
-      if (64 * i >= cols) continue;
-      if (params.evicts_first) {
-        store_float2<true>(args, c + 64 * i, sum[0], sum[1]);
-      } else if (params.float2_c) {
-        store_float2(args, c + 64 * i, sum[0], sum[1]);
+    for (int i = 0; i < kStores; ++i) {
+      const V sums = load(folded + row * kFoldedRow + kOfWarp * i + col);
+      if constexpr (kWidth == 1) {
+        const float sum = sums * (step_row * step_cols[i]);
+        if (kOfWarp * i < cols) store(args, c + kOfWarp * i, sum);
       } else {
-        store(args, c + 64 * i, sum[0]);
-        if (64 * i + 1 < cols) store(args, c + 64 * i + 1, sum[1]);
+        const float sum[2] = {sums.x * (step_row * step_cols[i].x),
+                              sums.y * (step_row * step_cols[i].y)};
+        if (kOfWarp * i >= cols) continue;
+        if (params.evicts_first) {
+          store_float2<true>(args, c + kOfWarp * i, sum[0], sum[1]);
+        } else {
+          store_float2(args, c + kOfWarp * i, sum[0], sum[1]);
+        }
       }
     }
+  }
+}
+
+// The same with the width that C allows.
+template <typename T, int kUnroll>
+__device__ void store_rows(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
+                           int first, int end, int step, const Steps& steps, const float* folded) {
+  if (params.float2_c) {
+    store_rows<T, kUnroll, float2>(args, params, tile, first, end, step, steps, folded);
+  } else {
+    store_rows<T, kUnroll, float>(args, params, tile, first, end, step, steps, folded);
   }
 }
 
@@ -212,10 +248,7 @@ struct TileEpilogue {
   __device__ void store(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
                         unsigned /*index*/, bool /*is_last*/,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
-    auto number = static_cast<unsigned>(thread);
-    // Opaque to the compiler: forces recomputation of what depends on the thread index.
-    device::ordered::add(number, 0);
-    const int own = static_cast<int>(number);
+    const int own = static_cast<int>(opaque(static_cast<unsigned>(thread)));
     const Steps& steps = smem.steps[warpgroup];
     share.publish(smem.steps[warpgroup], warpgroup, own);
     KernelArgs matrix = args;
@@ -223,7 +256,8 @@ struct TileEpilogue {
     const auto store = [&](const auto* step_rows, const auto* step_cols) {
       store_results<T>(matrix, params.float2_c,
                        std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
-                       std::int64_t{tile.col} * T::kBlockN, own, step_rows, step_cols, acc);
+                       std::int64_t{tile.col} * T::kBlockN, own, step_rows, step_cols, acc,
+                       smem.exchange[warpgroup * (kWarpgroup / 32) + own / 32]);
     };
     if constexpr (T::kHasTails) {
       store(steps.exact_row, steps.exact_col);

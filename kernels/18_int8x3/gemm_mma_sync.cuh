@@ -33,6 +33,7 @@ struct WarpsStorage {
   };
   DecisionSums<kWarpsThreads> sums;
   float row[kBlockM], col[kWarpsN];  // dequantization steps
+  float exchange[kWarpsThreads / 32][kExchangedWords];
 };
 static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has 64 KiB");
 
@@ -143,7 +144,7 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams&
   for (int i = 0; i < 2; ++i) {
     store_results<WarpResults<kLevels>>(matrix, params.float2_c, first_row + row + 16 * i,
                                         first_col + col, thread % 32, smem.row + row + 16 * i,
-                                        smem.col + col, acc[i]);
+                                        smem.col + col, acc[i], smem.exchange[warp]);
   }
 }
 

@@ -20,6 +20,7 @@
 #include <type_traits>
 
 #include <tilegate/common/fp64_fallback.cuh>
+#include <tilegate/common/opaque.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/common/stream_k_scheduler.cuh>
@@ -318,7 +319,8 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
                                                         parts_of<kDecomposition>(params));
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
-    const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
+    const unsigned thread_idx = kStreamK ? opaque(threadIdx.x) : threadIdx.x,
+                   warp = thread_idx / 32;
     const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
               thread = static_cast<int>(thread_idx) % kWarpgroup;
     if constexpr (kStreamK) {  // shared memory holds the work during the main loop
@@ -479,6 +481,7 @@ constexpr unsigned kAdders = 4;
 constexpr unsigned kAddBlocks = 64 / 4;  // per tile of 64 columns: half its rows, eight columns
 struct AddStorage {
   float sums[kAdders - 1][4][kWarpgroup][4];  // of the other warpgroups: [][level][thread][]
+  float exchange[kWarpgroup / 32][kExchangedWords];
 };
 
 template <int kLevels>
@@ -540,7 +543,7 @@ __device__ void add_partials_of(const KernelArgs& args, const GemmParams& params
   KernelArgs matrix = args;
   matrix.c += tile.batch_index * args.stride_c;
   store_results<EightColumns<T>>(matrix, params.float2_c, row, col, thread, step_rows, step_cols,
-                                 sums);
+                                 sums, smem.exchange[thread / 32]);
 }
 
 inline __global__ void __launch_bounds__(kAdders* kWarpgroup)

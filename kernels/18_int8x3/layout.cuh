@@ -11,6 +11,7 @@
 #include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/store_words.cuh>
 #include <tilegate/common/stream_k_scheduler.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
@@ -218,6 +219,7 @@ struct GemmStorage {
   DecisionSums<kNumThreads> sums;
   Work work[kNumThreads / 32];  // per warp
   Steps steps[2];               // per warpgroup; staged: of this tile and the previous one
+  float exchange[kConsumers / 32][kExchangedWords];
 };
 
 // Statistics for the decision: kNumWidths floats per group of rows, first of A, then of B.

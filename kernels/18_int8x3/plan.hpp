@@ -451,16 +451,17 @@ inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs&
 // accurate for few operands only.
 constexpr std::int64_t kLeastK = 128;
 
-// Expected seconds of a tile on an NVIDIA H200. Those of gemm_mma_sync.cuh are estimated from its
-// instructions: neither that kernel nor another GPU was timed.
+// Expected seconds of a tile: of its chunks as fitted on an NVIDIA H200, of its end as on an H100
+// (EXPERIMENTS.md). Those of gemm_mma_sync.cuh are estimated from its instructions: it was not
+// timed.
 struct TileSeconds {
   double chunk;          // per 32 k, with six products
   double end;            // epilogue
-  double no_vectors;     // additional, where C allows no vectors
+  double no_vectors;     // additional, where C allows no float2
   double beyond_l2 = 0;  // additional per chunk, where the digits exceed L2
 };
-constexpr TileSeconds kWide{0.45e-6, 3.4e-6, 6e-6}, kWidePairs{0.446e-6, 3.4e-6, 6e-6},
-    kStreamKPairs{0.452e-6, 3.4e-6, 6e-6}, kNarrow{0.218e-6, 2.1e-6, 2.7e-6, 0.016e-6},
+constexpr TileSeconds kWide{0.45e-6, 3.5e-6, 2.9e-6}, kWidePairs{0.446e-6, 4.5e-6, 0.0},
+    kStreamKPairs{0.452e-6, 4.5e-6, 0.0}, kNarrow{0.218e-6, 1.5e-6, 1.8e-6, 0.025e-6},
     kMmaSync{0.7e-6, 2.1e-6, 2.7e-6};
 
 // Configuration of the GEMM.
@@ -494,9 +495,9 @@ constexpr GemmConfig kGemmConfigs[] = {
     {"128x64warps", kWarpsN, 1, kWarpsStages, kDataParallel, true, kMmaSync,
      enqueue_multiply_warps}};
 
-// Costs of pairs, clusters of two blocks: once, for start and end; the staged epilogue of a tile;
-// the part of it that the next tile never hides.
-constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
+// The staged epilogue of a tile in pairs, clusters of two blocks; and the part of it that the next
+// tile never hides.
+constexpr double kStaged = 8.7e-6, kLeastStaged = 2.7e-6;
 // Costs of stream-K: once; per block whose partial sums another block adds; and as a share of the
 // main loop's time, because the clock is lower when all multiprocessors are busy.
 constexpr double kStreamKOnce = 6e-6, kStreamKSums = 4e-6, kStreamKSlowdown = 0.015;
@@ -519,9 +520,7 @@ constexpr double kApart = 30e-9, kMostApart = 0.5, kFp64 = 28e12;
 // twice.
 constexpr double kSplitSeconds = 2.4e-12, kSplitLong = 4e-12;
 
-// Expected seconds of the GEMM on an NVIDIA H200. The five `wgmma` configurations without split-K
-// were timed on 187 problems. The expected winner is 0.15 % slower than the fastest in the
-// mean, 5.5 % at most.
+// Expected seconds of the GEMM.
 inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
                            const Problem& problem) {
   const GemmParams& params = launches.params;
@@ -542,8 +541,8 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
     multiply = waves * products * (1 + kStreamKSlowdown) + kStreamKOnce +
                std::ceil(1 / waves) * kStreamKSums;
   }
-  return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
-         (params.allows_ten ? kRefine : 0.0) + (params.allows_outliers ? kAddOutliers : 0.0);
+  return multiply + (whole - 1) * before + end + (params.allows_ten ? kRefine : 0.0) +
+         (params.allows_outliers ? kAddOutliers : 0.0);
 }
 
 // The same with the split kernel.
@@ -586,7 +585,7 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
                              const Problem& problem) {
   // What short calls take beyond the model; per 32 k of tiles of 64 columns, more than six
   // products.
-  constexpr double kCall = 1.2e-6, kEight = 0.075e-6, kTen = 0.15e-6;
+  constexpr double kCall = 3e-6, kEight = 0.075e-6, kTen = 0.15e-6;
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(problem.batch * params.eight.count * config.cluster),
                waves = std::ceil(tiles / static_cast<double>(launches.blocks)),

@@ -24,7 +24,9 @@
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/opaque.cuh>
 #include <tilegate/common/pipeline.cuh>
+#include <tilegate/common/store_words.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/tensor_map.hpp>
@@ -141,6 +143,11 @@ struct GemmStorage {
   // Of a work tile. Producers are at most kStages k tiles ahead of consumers.
   static constexpr int kWorkTiles = Config::kStages + 1;
   static_assert(kWorkTiles % 2 == 0, "a work tile's slot in range_of_y gives that in decisions");
+  // The exchange of a consumer's warp, see store_words: where its totals are, until the next sum.
+  __device__ float* exchange(int consumer) {
+    static_assert(kExchangedWords * sizeof(float) == 32 * sizeof(float4));
+    return &totals[0][consumer / 32 * 32].x;
+  }
   std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
   std::uint32_t range_of_x[kConsumers];
   // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
@@ -894,12 +901,12 @@ __device__ inline KernelArgs output_of(KernelArgs args, const SplitK& split_k,
 }
 
 // Stores a consumer thread's sums. In the accumulator layout of wgmma it has pairs of columns of
-// two rows, those of its fragments.
+// two rows, those of its fragments. `exchange`: the warp's, see store_words.
 template <typename Config>
 __device__ void store_sums(const KernelArgs& out, bool is_transposed, bool float2_c, int consumer,
-                           const float (&sums)[Config::kSums]) {
-  const int in_row = consumer / 32 * 16 + Config::row_of_lanes(consumer % 32 / 4),
-            in_col = consumer % 4 * 2;
+                           const float (&sums)[Config::kSums], float* exchange) {
+  const int of_warp = consumer / 32 * 16,
+            in_row = of_warp + Config::row_of_lanes(consumer % 32 / 4), in_col = consumer % 4 * 2;
   const auto rows = static_cast<int>(is_transposed ? out.shape.n : out.shape.m);
   const auto cols = static_cast<int>(is_transposed ? out.shape.m : out.shape.n) - in_col;
   const std::int64_t next_row = is_transposed ? 1 : out.ldc, next_col = is_transposed ? out.ldc : 1;
@@ -914,11 +921,24 @@ __device__ void store_sums(const KernelArgs& out, bool is_transposed, bool float
       }
     }
   };
-  if (!float2_c || is_transposed) {
+  if (is_transposed) {
     for_pairs([&](float* c, const float* pair, bool both) {
       store(out, c, pair[0]);
       if (both) store(out, c + next_col, pair[1]);
     });
+  } else if (!float2_c) {
+    const int lane = static_cast<int>(opaque(static_cast<unsigned>(consumer) % 32));
+#pragma unroll
+    for (int row_8 = 0; row_8 < 2; ++row_8) {
+      const int first = of_warp + 8 * row_8;
+#pragma unroll
+      for (int at = 0; at < Config::kColumns; at += 16) {
+        const float* v = &sums[at / 2 + 2 * row_8];
+        store_words(out, out.c + first * out.ldc + at, rows - first,
+                    static_cast<int>(out.shape.n) - at, lane, Config::row_of_lanes(lane / 4),
+                    make_float2(v[0], v[1]), make_float2(v[4], v[5]), exchange);
+      }
+    }
   } else if (out.beta == 0.0F) {
     for_pairs([&](float* c, const float* pair, bool) {
       device::store_vector(c, make_float2(out.alpha * pair[0], out.alpha * pair[1]));
@@ -980,7 +1000,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
       multiply_fp32(args, out, params, work, k, thread, smem.fp32);
     } else {
       store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
-                         thread, sums);
+                         thread, sums, smem.exchange(thread));
     }
     consumer.end_tile(fails);
   }

@@ -87,18 +87,19 @@ std::string taken(const Shape& shape) {
 
 // Storing a tile beside the next pays where that one's products take longer.
 TEST(Int8Plan, DoesNotStageTilesOfSmallK) {
-  EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
-  EXPECT_EQ(taken({8192, 8192, 512}), "128x128");
-  EXPECT_EQ(taken({4096, 4096, 1024}), "128x128pairs");
+  EXPECT_EQ(taken({2048, 2048, 128}), "128x64");
+  EXPECT_EQ(taken({8192, 8192, 512}), "128x64");
+  EXPECT_EQ(taken({4096, 4096, 2048}), "128x128pairs");
 }
 
 // Where whole tiles would leave many multiprocessors idle for long.
 TEST(Int8Plan, TakesStreamKForAPartialWave) {
   EXPECT_EQ(taken({2048, 2048, 2048}), "128x64");
   EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
-  EXPECT_EQ(taken({3000, 3000, 3000}), "128x128streamk");
+  EXPECT_EQ(taken({3000, 3000, 3000}), "128x128pairsstreamk");
   EXPECT_EQ(taken({1152, 1152, 4096}), "128x128streamk");
-  EXPECT_EQ(taken({8192, 8192, 8192}), "128x128streamk");
+  EXPECT_EQ(taken({8192, 8192, 8192}), "128x128pairs");
+  EXPECT_EQ(taken({2048, 13824, 5120}), "128x128pairsstreamk");
   EXPECT_EQ(taken({5001, 4999, 5003}), "128x128pairsstreamk");
   EXPECT_EQ(taken({8192, 8192, 65536}), "128x128pairs");  // the sums of so much K are not exact
 }
@@ -133,7 +134,7 @@ TEST(Int8Plan, LimitsRowsByTheBlocksThatSplitThem) {
 
 TEST(Int8Plan, TakesTensorCoresFromK128) {
   EXPECT_EQ(taken({2048, 2048, 127}), "fp32");
-  EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
+  EXPECT_EQ(taken({2048, 2048, 128}), "128x64");
 }
 
 // The last tiles in pieces of K: of two blocks, of which each has a whole one, too, and of three.

@@ -20,8 +20,10 @@
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/opaque.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/store_words.cuh>
 #include <tilegate/common/stream_k_scheduler.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
@@ -46,6 +48,7 @@ static_assert(kFp64K * kFp64PitchAcrossK <= kFp64TileWords);
 
 struct alignas(16) Fp64Storage {
   float a[kFp64Stages][kFp64TileWords], b[kFp64Stages][kFp64TileWords];
+  float exchange[kFp64Consumers / 32][kExchangedWords];
 };
 struct Fp64Barriers {
   device::Barrier full[kFp64Stages], empty[kFp64Stages];
@@ -205,12 +208,13 @@ struct Fp64Fragments {
   }
 };
 
-// acc += the products of a stage.
-__device__ inline void multiply_fp64_stage(const float* a, const float* b,
+// acc += the products of the first `k` of a stage.
+__device__ inline void multiply_fp64_stage(const float* a, const float* b, std::int64_t k,
                                            const Fp64Fragments& of_a, const Fp64Fragments& of_b,
                                            Fp64Sums& acc) {
 #pragma unroll
   for (int slice = 0; slice < kFp64K / 16; ++slice) {
+    if (slice * 16 >= k) break;
     double x[kFp64Rows][8];
 #pragma unroll
     for (int row = 0; row < kFp64Rows; ++row) {
@@ -272,28 +276,36 @@ __device__ void add_fp64_partials(const Fp64Args& params, unsigned count, int th
   }
 }
 
-// Stores a consumer thread's sums, from `row` and `col` of the tile on.
+// Stores the sums of a warp, from `row` and `col` of the tile on.
 __device__ inline void store_fp64(KernelArgs args, bool float2_c, const TileCoord& tile, int row,
-                                  int col, const Fp64Sums& acc) {
+                                  int col, int lane, const Fp64Sums& acc, float* exchange) {
   const std::int64_t first_row = std::int64_t{tile.row} * kFp64Tile + row,
                      first_col = std::int64_t{tile.col} * kFp64Tile + col;
   args.c += tile.batch_index * args.stride_c + first_row * args.ldc + first_col;
   const int rows = at_most(args.shape.m - first_row, kFp64Tile),
             cols = at_most(args.shape.n - first_col, kFp64Tile);
+  const int in_row = lane / 4, in_col = lane % 4 * 2;
 #pragma unroll
   for (int row_8 = 0; row_8 < 2 * kFp64Rows; ++row_8) {
-    if (8 * row_8 >= rows) continue;
     float* c = args.c + 8 * row_8 * args.ldc;
-#pragma unroll
-    for (int col_8 = 0; col_8 < kFp64Columns; ++col_8, c += 8) {
+    const auto pair_of = [&](int col_8) {
       const double* sums = &acc[row_8 / 2][col_8][row_8 % 2 * 2];
-      const auto first = static_cast<float>(sums[0]), second = static_cast<float>(sums[1]);
-      if (8 * col_8 >= cols) continue;
-      if (float2_c) {
-        store_float2(args, c, first, second);
-      } else {
-        store(args, c, first);
-        if (8 * col_8 + 1 < cols) store(args, c + 1, second);
+      return make_float2(static_cast<float>(sums[0]), static_cast<float>(sums[1]));
+    };
+    if (float2_c) {
+      if (8 * row_8 + in_row >= rows) continue;
+      float* of_lane = c + in_row * args.ldc + in_col;
+#pragma unroll
+      for (int col_8 = 0; col_8 < kFp64Columns; ++col_8) {
+        if (8 * col_8 + in_col >= cols) continue;
+        const float2 pair = pair_of(col_8);
+        store_float2(args, of_lane + 8 * col_8, pair.x, pair.y);
+      }
+    } else {
+#pragma unroll
+      for (int col_8 = 0; col_8 < kFp64Columns; col_8 += 2) {
+        store_words(args, c + 8 * col_8, rows - 8 * row_8, cols - 8 * col_8, lane, in_row,
+                    pair_of(col_8), pair_of(col_8 + 1), exchange);
       }
     }
   }
@@ -307,16 +319,17 @@ __device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int
   Pipeline<kFp64Stages> pipeline;
   const auto scheduler = fp64_scheduler<kCluster>(args, params);
   const int lane = thread % 32, warp = thread / 32;
-  const int row = warp / 2 * 16 * kFp64Rows + lane / 4, col = warp % 2 * 8 * kFp64Columns;
-  const Fp64Fragments of_a(params.a.along_k, row, lane % 4),
+  const int row = warp / 2 * 16 * kFp64Rows, col = warp % 2 * 8 * kFp64Columns;
+  const Fp64Fragments of_a(params.a.along_k, row + lane / 4, lane % 4),
       of_b(params.b.along_k, col + lane / 4, lane % 4);
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     Fp64Sums acc{};
+    std::int64_t k = args.shape.k - std::int64_t{work.first_chunk} * kFp64K;
 #pragma unroll 1
-    for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles) {
+    for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles, k -= kFp64K) {
       pipeline.consumer_wait(barriers.full);
-      multiply_fp64_stage(smem.a[pipeline.stage], smem.b[pipeline.stage], of_a, of_b, acc);
+      multiply_fp64_stage(smem.a[pipeline.stage], smem.b[pipeline.stage], k, of_a, of_b, acc);
       __syncwarp();  // all lanes have read the stage before one releases it
       if (lane == 0) device::barrier_arrive(barriers.empty[pipeline.stage]);
       pipeline.advance();
@@ -326,7 +339,8 @@ __device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int
       continue;
     }
     if (work.num_partials > 0) add_fp64_partials<kCluster>(params, work.num_partials, thread, acc);
-    store_fp64(args, params.float2_c, work.tile, row, col + lane % 4 * 2, acc);
+    store_fp64(args, params.float2_c, work.tile, row, col,
+               static_cast<int>(opaque(static_cast<unsigned>(lane))), acc, smem.exchange[warp]);
   }
 }
 

@@ -310,7 +310,7 @@ inline PlannedKernel planned_split(const Problem& problem, Operand operand, int 
 // `times_a`, `times_b`: how often each element is split.
 inline double split_seconds(const Problem& problem, double per_element, double panels = 1.0,
                             double times_a = 1.0, double times_b = 1.0) {
-  constexpr double kLaunches = 2.7e-6, kPerWord = 3.5e-12;
+  constexpr double kLaunches = 2.7e-6, kPerWord = 1.1e-12;
   double seconds = panels * kLaunches;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     const auto [rows, cols] = problem.extent(operand);

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include <tilegate/common/divisor.cuh>
+#include <tilegate/common/opaque.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -73,14 +74,6 @@ struct StreamKTiles {
   }
 };
 
-// The same number, opaque to the compiler: forces recomputation of what depends on it. Otherwise it
-// would stay in registers, which the accumulators need.
-template <bool kStreamK>
-__device__ unsigned opaque(unsigned number) {
-  if constexpr (kStreamK) device::ordered::add(number, 0);
-  return number;
-}
-
 // Each warp that needs the block's work has its own scheduler. The blocks of a cluster have
 // neighbouring tiles of a row; the last one may lie outside C.
 template <unsigned kCluster, bool kStreamK>
@@ -94,7 +87,7 @@ class Scheduler {
   // Work `number` of the block, from 0 on; false after the last one.
   __device__ bool get(unsigned number, Work& work) const {
     const unsigned clusters = gridDim.x / kCluster;
-    const unsigned cluster = opaque<kStreamK>(blockIdx.x / kCluster);
+    const unsigned in_grid = blockIdx.x / kCluster, cluster = kStreamK ? opaque(in_grid) : in_grid;
     unsigned tile = cluster + number * clusters;
     work = {.chunks = static_cast<unsigned>(chunks_),
             .is_last = tile + clusters >= count_ ? 1U : 0U,
