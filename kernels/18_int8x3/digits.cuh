@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/split_operands.cuh>
@@ -167,21 +166,10 @@ __host__ __device__ inline double exact_step(float step) {
   return 65536.0 / static_cast<double>(65536.0F / step);
 }
 
-// The same number as a double, by its bits: below 2^52 an integer is the end of 2^52 + 2^51 + it. A
-// conversion would take several times as long.
-__host__ __device__ inline double to_double(std::int32_t integer) {
-  const std::int64_t bits = (std::int64_t{0x4338} << 48) + integer;
-  double beyond;
-  std::memcpy(&beyond, &bits, sizeof(beyond));
-  return beyond - 0x1.8p52;
-}
-
-// `step`: the product of a row's and a column's exact step. The sum of the levels is exact up to
-// 2^53 units of the last one: level 0 with all carries, and 24 bits below.
+// `step`: the product of a row's and a column's exact step.
 __host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4], double step) {
-  const std::int32_t two = level[2] + (level[3] >> 8), one = level[1] + (two >> 8);
-  const std::int32_t below = (one & 0xFF) << 16 | (two & 0xFF) << 8 | (level[3] & 0xFF);
-  const double sum = to_double(level[0] + (one >> 8)) + to_double(below) * 0x1p-24;
+  double sum = level[3];
+  for (int i = 2; i >= 0; --i) sum = level[i] + sum * 0x1p-8;
   return static_cast<float>(sum * step);
 }
 
