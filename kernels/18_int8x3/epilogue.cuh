@@ -180,8 +180,8 @@ __device__ void fetch_steps(const GemmParams& params, const TileCoord& tile, int
   for (int i = thread; i < T::kBlockN; i += 32 * kStoreWarps) steps.col[i] = cols[i];
 }
 
-// One warp: stores rows `first`, `first` + step, … before `end` of a tile. V: float2, or float for
-// words, so that a warp stores neighbouring elements.
+// One warp: stores rows `first`, `first` + step, … before `end` of a tile. V: float2, or float
+// where C allows no float2. A store has 32 neighbouring V.
 template <typename T, int kUnroll, typename V>
 __device__ void store_rows(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
                            int first, int end, int step, const Steps& steps, const float* folded) {

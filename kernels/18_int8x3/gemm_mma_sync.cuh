@@ -33,7 +33,7 @@ struct WarpsStorage {
   };
   DecisionSums<kWarpsThreads> sums;
   float row[kBlockM], col[kWarpsN];  // dequantization steps
-  float exchange[kWarpsThreads / 32][kExchangedWords];
+  alignas(8) float exchange[kWarpsThreads / 32][kExchangedWords];
 };
 static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has 64 KiB");
 

@@ -481,7 +481,7 @@ constexpr unsigned kAdders = 4;
 constexpr unsigned kAddBlocks = 64 / 4;  // per tile of 64 columns: half its rows, eight columns
 struct AddStorage {
   float sums[kAdders - 1][4][kWarpgroup][4];  // of the other warpgroups: [][level][thread][]
-  float exchange[kWarpgroup / 32][kExchangedWords];
+  alignas(8) float exchange[kWarpgroup / 32][kExchangedWords];
 };
 
 template <int kLevels>

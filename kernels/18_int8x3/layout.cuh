@@ -219,7 +219,7 @@ struct GemmStorage {
   DecisionSums<kNumThreads> sums;
   Work work[kNumThreads / 32];  // per warp
   Steps steps[2];               // per warpgroup; staged: of this tile and the previous one
-  float exchange[kConsumers / 32][kExchangedWords];
+  alignas(8) float exchange[kConsumers / 32][kExchangedWords];
 };
 
 // Statistics for the decision: kNumWidths floats per group of rows, first of A, then of B.
@@ -257,7 +257,7 @@ struct GemmParams {
   bool allows_outliers = false;  // it may set them apart, and `add_outliers` runs after
   float allowed = 0.0F, allowed_of_ten = 0.0F;  // squared errors, see decide()
   std::int64_t first_chunk = 0, chunks = 0;     // chunks of K of this launch
-  bool float2_c = false;          // C allows float2 accesses: its rows are aligned to them
+  bool float2_c = false;                        // C allows float2 accesses
   bool evicts_first = false;      // C is stored with float2 and L2 priority evict_first
   TileScheduler six, eight;       // the tiles of a cluster count as one tile; ten
                                   // products have the tiles of eight

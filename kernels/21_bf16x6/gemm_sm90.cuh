@@ -143,7 +143,8 @@ struct GemmStorage {
   // Of a work tile. Producers are at most kStages k tiles ahead of consumers.
   static constexpr int kWorkTiles = Config::kStages + 1;
   static_assert(kWorkTiles % 2 == 0, "a work tile's slot in range_of_y gives that in decisions");
-  // The exchange of a consumer's warp, see store_words: where its totals are, until the next sum.
+  // The exchange of a consumer's warp, see store_words: where totals are, if any, until the next
+  // sum.
   __device__ float* exchange(int consumer) {
     static_assert(kExchangedWords * sizeof(float) == 32 * sizeof(float4));
     return &totals[0][consumer / 32 * 32].x;

@@ -48,7 +48,7 @@ static_assert(kFp64K * kFp64PitchAcrossK <= kFp64TileWords);
 
 struct alignas(16) Fp64Storage {
   float a[kFp64Stages][kFp64TileWords], b[kFp64Stages][kFp64TileWords];
-  float exchange[kFp64Consumers / 32][kExchangedWords];
+  alignas(8) float exchange[kFp64Consumers / 32][kExchangedWords];
 };
 struct Fp64Barriers {
   device::Barrier full[kFp64Stages], empty[kFp64Stages];

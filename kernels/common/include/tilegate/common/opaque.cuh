@@ -5,8 +5,8 @@
 
 namespace tilegate {
 
-// The same number: forces recomputation of what depends on it. Otherwise it would stay in
-// registers, which the accumulators need.
+// Returns `number`. What depends on it is computed again, not kept in registers, which the
+// accumulators need.
 __device__ inline unsigned opaque(unsigned number) {
   device::ordered::add(number, 0);
   return number;
