@@ -49,18 +49,26 @@ def test_ci_nvcc_says_what_it_cannot_do(tmp_path, arguments, code, said):
     assert said in done.stdout + done.stderr
 
 
-@pytest.mark.skipif(
+thorough = pytest.mark.skipif(
     "TILEGATE_THOROUGH" not in os.environ, reason="TILEGATE_THOROUGH=1 compiles a rung for this"
 )
-def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
+
+
+def copy_of_blocktile_1d(folder):
     try:
         find_toolkit()
     except GateError as problem:
         pytest.skip(f"needs nvcc: {problem}")
-    rung = copy_of_rung(tmp_path, "04_blocktile_1d", "Blocktile1D")
+    rung = copy_of_rung(folder, "04_blocktile_1d", "Blocktile1D")
     table = load(REPOSITORY / TABLE)
     table = table.model_copy(update={"rungs": {"Blocktile1D": table.rungs["Blocktile1D"]}})
-    write_text(tmp_path / TABLE, documents.to_text(table))
+    write_text(folder / TABLE, documents.to_text(table))
+    return rung
+
+
+@thorough
+def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
+    rung = copy_of_blocktile_1d(tmp_path)
     text, edits = re.subn(
         r"__launch_bounds__\([^)]*\)", "__launch_bounds__(256, 4)", rung.read_text()
     )
@@ -70,3 +78,16 @@ def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
     out = capsys.readouterr().out
     assert re.search(r"error: Blocktile1D: sgemm: \d{2,} bytes of spill stores.*not waived", out)
     assert "registers: " in out
+
+
+# nvcc would only warn, and drop the instructions around the call.
+@thorough
+def test_nvcc_catches_a_call_of_a_host_function(tmp_path, capsys):
+    rung = copy_of_blocktile_1d(tmp_path)
+    text = """#include <bit>
+__host__ __device__ inline float of_bits(unsigned bits) { return std::bit_cast<float>(bits); }
+__device__ float one() { return of_bits(0x3F800000U); }
+"""
+    rung.write_text(text + rung.read_text())
+    assert main(["check", "resources", "--repository", str(tmp_path), "--arch", "90a"]) == 2
+    assert 'constexpr __host__ function("bit_cast")' in "".join(capsys.readouterr())
