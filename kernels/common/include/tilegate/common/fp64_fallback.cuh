@@ -208,13 +208,12 @@ struct Fp64Fragments {
   }
 };
 
-// acc += the products of the first `k` of a stage.
-__device__ inline void multiply_fp64_stage(const float* a, const float* b, std::int64_t k,
+// acc += the products of a stage.
+__device__ inline void multiply_fp64_stage(const float* a, const float* b,
                                            const Fp64Fragments& of_a, const Fp64Fragments& of_b,
                                            Fp64Sums& acc) {
 #pragma unroll
   for (int slice = 0; slice < kFp64K / 16; ++slice) {
-    if (slice * 16 >= k) break;
     double x[kFp64Rows][8];
 #pragma unroll
     for (int row = 0; row < kFp64Rows; ++row) {
@@ -325,11 +324,10 @@ __device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     Fp64Sums acc{};
-    std::int64_t k = args.shape.k - std::int64_t{work.first_chunk} * kFp64K;
 #pragma unroll 1
-    for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles, k -= kFp64K) {
+    for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles) {
       pipeline.consumer_wait(barriers.full);
-      multiply_fp64_stage(smem.a[pipeline.stage], smem.b[pipeline.stage], k, of_a, of_b, acc);
+      multiply_fp64_stage(smem.a[pipeline.stage], smem.b[pipeline.stage], of_a, of_b, acc);
       __syncwarp();  // all lanes have read the stage before one releases it
       if (lane == 0) device::barrier_arrive(barriers.empty[pipeline.stage]);
       pipeline.advance();
