@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -33,6 +34,9 @@ enum Parameter {
   kLarger,     // exponent of outliers
   kRounded,    // share of elements that halves round down
   kAlternate,  // above 0.5: every other k is larger in A, and smaller in B
+  kShort,      // above 0.3: significands have few bits, the fewer the smaller it is
+  kNoise,      // and a rounding error of so many units
+  kLevels,     // above 0.3: the magnitudes of a row have few values
   kParameters
 };
 using Genes = std::array<std::array<double, kParameters>, 2>;  // of A and of B
@@ -54,6 +58,7 @@ inline std::vector<float> make_operand(const Family& family,
   std::uniform_real_distribution<double> uniform;
   std::normal_distribution<double> normal;
   std::vector<float> values;
+  std::vector<double> largest(static_cast<std::size_t>(rows));
   for (std::int64_t row = 0; row < rows; ++row) {
     const double of_row = family.octaves_of_rows * of[kRows] * (uniform(random) - 0.5);
     for (std::int64_t k = 0; k < family.products; ++k) {
@@ -74,7 +79,24 @@ inline std::vector<float> make_operand(const Family& family,
         value = std::exp2(std::floor(std::log2(value))) * (1.0F + 3001.0F * 0x1p-23F);
       }
       values.push_back(uniform(random) > 0.5 + of[kSign] / 2 ? -value : value);
+      double& of_all = largest[static_cast<std::size_t>(row)];
+      of_all = std::fmax(of_all, value);
     }
+  }
+  const double levels = std::exp2(std::round(8.0 * (of[kLevels] - 0.3) / 0.7));
+  const double bits = std::round(10.0 * (of[kShort] - 0.3) / 0.7);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    float& value = values[i];
+    double magnitude = std::fabs(value);
+    const double most = largest[i / static_cast<std::size_t>(family.products)];
+    if (of[kLevels] > 0.3) magnitude = std::ceil(magnitude / most * levels) / levels * most;
+    if (of[kShort] > 0.3 && magnitude != 0.0) {
+      const double unit = std::exp2(std::floor(std::log2(magnitude)) - bits);
+      magnitude = std::round(magnitude / unit) * unit;
+      const double noise = of[kNoise] < 0.1 ? 0.0 : std::exp2(3.0 * of[kNoise] - 23.0);
+      magnitude *= 1.0 + noise * (std::floor(3.0 * uniform(random)) - 1.0);
+    }
+    value = std::copysign(static_cast<float>(magnitude), value);
   }
   return values;
 }
@@ -142,6 +164,7 @@ inline double excess(const Family& family, const Multiply& multiply, const Genes
 
 inline std::string to_string(const Genes& genes) {
   std::ostringstream text;
+  text.precision(std::numeric_limits<double>::max_digits10);
   for (const auto& of : genes) {
     for (const double gene : of) text << ' ' << gene;
     text << ';';

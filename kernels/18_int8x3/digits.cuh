@@ -138,6 +138,17 @@ __host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biase
          0x80808080U;
 }
 
+// sum += a·b, each of four int8. PTX dp4a.
+__host__ __device__ inline void add_dot(std::uint32_t a, std::uint32_t b, int& sum) {
+#if defined(__CUDA_ARCH__)
+  sum = __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
+#else
+  for (int i = 0; i < 32; i += 8) {
+    sum += static_cast<std::int8_t>(a >> i & 0xFFU) * static_cast<std::int8_t>(b >> i & 0xFFU);
+  }
+#endif
+}
+
 // Levels: Σ hi·hi, Σ (hi·mid + mid·hi), Σ (hi·lo + mid·mid + lo·hi), and, with eight products,
 // Σ (mid·lo + lo·mid). Exact in int32 for K up to kMaxExactK, the fold included. Ten products add
 // hi·tail and tail·hi to the last level: exact for K up to kMaxExactTenK.
@@ -182,10 +193,11 @@ __host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4],
 //    elements; the width is K at most. Where the mean widths of the operands are W_A and W_B, the
 //    squared error is about
 //
-//      left_out·W_A·W_B + rounded·W_A + rounded·W_B + kFolded
+//      left_out·W_A·W_B + rounded·W_A + rounded·W_B + last
 //
 //    for the digit products that are left out, for rounding A and B to digits, and for the last
-//    steps in FP32. The squared error of a serial sum of K products in FP32 is kCublasError²·K.
+//    steps: kFolded in FP32, or half of that and kLowLevels·W_A·W_B / K in the fold. The squared
+//    error of a serial sum of K products in FP32 is kCublasError²·K.
 //
 // 2. The largest error of an element of C, relative to (|A|·|B|)ij. An element of |A|·|B| may be
 //    the sum of products of typical magnitudes alone. The typical magnitude of a row is the square
@@ -202,8 +214,11 @@ __host__ __device__ inline float scaled_fold_ten(const std::int32_t (&level)[4],
 //    mean spread. Both results may be kWidest times the squared error of FP32.
 //
 // Both grow where sampled rows and columns match badly along k (match.cuh), the first by the match
-// of squares, the second by that of roots. The squared error of FP32 is less where products are 0,
-// and where large products come last.
+// of squares, the second by that of roots. The squared error of FP32 is less where its additions
+// hardly round, and where large products come last.
+//
+// left_out and rounded are for uniformly distributed digits. Where the digits of a sample are not,
+// both grow (DigitSquares).
 //
 // Both predictions expect independent roundings. Rows of almost equal elements round them all to
 // the same side: where both operands consist of such, six or eight products may have an error of
@@ -223,18 +238,21 @@ constexpr float kLowest = 1.2e-20F;    // eight: (73.9 / 2^23 · 73.9 / 2^23)²,
 constexpr float kLeftOutTen = 5e-20F;  // ten: three products of level 4, with margin
 constexpr float kRounded = 1.2e-15F;   // (√(1/12) / 2^23)², with margin
 constexpr float kRoundedTen = kRounded / 65536.0F;
-constexpr float kFolded = 3.6e-15F;  // (1 / 2^24)²
-constexpr float kNormal = 0.6366F;   // (mean magnitude / root mean square)² of normal elements
-constexpr float kTypical = 2.5F;     // (mean / typical magnitude)² of elements that are not spread
+constexpr float kLowLevels = 4.8e-15F;  // ten: none. ±2^-9 of a sum in units of 127.5², squared
+constexpr float kFolded = 3.6e-15F;     // (1 / 2^24)²
+constexpr float kNormal = 0.6366F;      // (mean magnitude / root mean square)² of normal elements
+constexpr float kTypical = 2.5F;  // (mean / typical magnitude)² of elements that are not spread
 constexpr float kFlat = 1.003F * kNormal;  // the largest width of rows of almost equal elements
 constexpr float kExactWidth = 1.0F;  // the least width of rows that are not rounded: they never are
 constexpr float kBothWide = 16.0F;   // a spread
 constexpr float kWidest = 2.0F;      // the largest spread may have so much of the allowed error²
 constexpr float kMatchMargin = 1.01F;  // of the centre, for the few pairs that are sampled
 constexpr float kRootsMargin = 1.15F;  // of the least match of roots
+constexpr float kRoundingMargin = 1.03F;
 
-struct Width {
+struct alignas(16) Width {
   float width = 0.0F, spread = 0.0F;
+  float is_long = 0.0F;  // 1: not all significands are short
 };
 
 // S / W of a row. `filled`: the share of elements that count for the means.
@@ -255,7 +273,7 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   const bool is_exact = (stats.bits & kShortBits) == 0;
   const float width =
       std::fmax(std::fmin(kNormal * (largest * largest), k), is_exact ? kExactWidth : 0.0F);
-  return {width, width * spread_over_width(stats, k)};
+  return {width, width * spread_over_width(stats, k), is_exact ? 0.0F : 1.0F};
 }
 
 // Which elements of a row are outliers. Elements are grouped in octaves by their exponent. Octaves
@@ -295,7 +313,8 @@ __host__ __device__ inline Width width_without_outliers(const RowStats& stats, c
 struct Widths {
   float width = 0.0F, spread = 0.0F;  // means
   float most = 0.0F;                  // the largest spread
-  float zeros = 0.0F;                 // the largest share of zeros of a row; 0: they count
+  // 0 if all rows have short significands. Without outliers: the largest share of zeros of a row.
+  float last = 0.0F;
 };
 
 // How rows of op(A) and columns of op(B) match, along k: of sampled pairs of both (match.cuh). For
@@ -304,8 +323,68 @@ struct Match {
   float squares = 1.0F;  // mean of a²·b², over the mean of a² times that of b²; mean over the pairs
   float roots = 1.0F;    // the same of √|a| and √|b|; the least of the pairs
   float centre = 0.5F;   // of the products along k, from 0 to 1, weighted by √|a·b|; mean
-  float zeros = 0.0F;    // share of products that are 0; mean
+  // Squared rounding error of adding a product to a sum in FP32, over that of random bits; mean. It
+  // is small where products are 0, or have few bits.
+  float rounding = 1.0F;
+  // Share of elements that are equal to another one; mean. Above kFewValues digits may be far from
+  // uniform.
+  float equal = 0.0F;
 };
+constexpr float kFewValues = 0.01F;
+
+// Sums over sampled elements of an operand.
+struct DigitSample {
+  int mid = 0, lo = 0;                  // digits
+  int mid_squares = 0, lo_squares = 0;  // their squares
+  int filled = 0;                       // elements of which mid or lo is not 0
+  int rest = 0;  // 0: lo is 0 and mid a multiple of 16, so that nothing is left out, nor rounded
+
+  // Four elements.
+  __host__ __device__ void add(std::uint32_t mids, std::uint32_t los) {
+    constexpr std::uint32_t kOnes = 0x01010101U, kLow7 = 0x7F7F7F7FU;
+    add_dot(mids, kOnes, mid);
+    add_dot(los, kOnes, lo);
+    add_dot(mids, mids, mid_squares);
+    add_dot(los, los, lo_squares);
+    const std::uint32_t digits = mids | los;
+    add_dot((((digits & kLow7) + kLow7) | digits) >> 7 & kOnes, kOnes, filled);
+    add_dot((mids & 0x0F0F0F0FU) | (los >> 4 & 0x0F0F0F0FU) | (los & 0x0F0F0F0FU), kOnes, rest);
+  }
+};
+
+// The squared errors of six and of eight products by what they leave out, and by rounding to
+// digits, over those of uniformly distributed digits; at least 1.
+struct alignas(16) DigitSquares {
+  float six = 1.0F, eight = 1.0F, rounded = 1.0F;
+  float rest = 0.0F;  // of both samples; 0: products are exact
+};
+
+// `count`: sampled elements of each operand. Digits with a mean other than 0, such as many of -128,
+// add up in all K products: squared, K times as fast. Where lo digits are not uniform, elements
+// have few different values, whose roundings may all be as large as ½.
+__host__ __device__ inline DigitSquares squares_of(const DigitSample& a, const DigitSample& b,
+                                                   float count, float k) {
+  constexpr float kUniform = 5461.25F;  // mean square of a uniform digit: (256² − 1) / 12
+  constexpr float kMargin = 1.1F;       // the sample's
+  constexpr float kNotUniform = 0.25F;  // so far from kUniform
+  constexpr float kHalf = 3.0F;         // ½² over 1/12
+  const float of_mean = 1.0F / count, of_square = of_mean / kUniform;
+  const auto mean = [=](int sum) { return static_cast<float>(sum) * of_mean; };
+  const auto square = [=](int sum) { return static_cast<float>(sum) * of_square; };
+  // Of a product of two digits, or of a sum of two: the mean square over kUniform².
+  const auto of_means = [=](float both) { return k * (both * both) / (kUniform * kUniform); };
+  const auto is_uniform = [](const DigitSample& of) {
+    const float expected = static_cast<float>(of.filled) * kUniform;
+    return std::fabs(static_cast<float>(of.lo_squares) - expected) <= kNotUniform * expected;
+  };
+  const float six = square(a.mid_squares) * square(b.lo_squares) +
+                    square(a.lo_squares) * square(b.mid_squares) +
+                    of_means(mean(a.mid) * mean(b.lo) + mean(a.lo) * mean(b.mid)),
+              eight =
+                  square(a.lo_squares) * square(b.lo_squares) + of_means(mean(a.lo) * mean(b.lo));
+  return {std::fmax(six / (2.0F * kMargin), 1.0F), std::fmax(eight / kMargin, 1.0F),
+          is_uniform(a) && is_uniform(b) ? 1.0F : kHalf, static_cast<float>(a.rest + b.rest)};
+}
 
 // The squared error of a sum of so many products in FP32, one after another.
 __host__ __device__ constexpr float squared_error_of(float summed) {
@@ -323,16 +402,24 @@ __host__ __device__ constexpr float squared_error_of(float summed) {
 // - products with zeros do not count: sums in FP32 are as accurate as shorter ones. Fewer than some
 //   12 other products are always computed in FP64, because of kFolded. One of them alone may
 //   consist of elements far below their rows' largest.
+//
+// Otherwise 2^-24 is always allowed, an error of one rounding: the last steps in FP32 have in fact
+// half of the squared error kFolded.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const Match& match,
+                                       const DigitSquares& digits, bool are_short, float k,
                                        float allowed, float allowed_of_ten, Path least,
                                        bool allows_ten, bool without_outliers = false) {
-  // cuBLAS's chain is shorter where products are 0, and where large products come last: then few
-  // additions follow them.
-  const float follow = std::fmin(2.0F * kMatchMargin * (1.0F - match.centre), 1.0F);
-  const float filled = without_outliers ? (1.0F - a.zeros) * (1.0F - b.zeros) : 1.0F - match.zeros;
-  const float added = filled * (follow * follow) * (follow * follow);
-  allowed *= added;
-  allowed_of_ten *= added;
+  constexpr float kLeastAllowed = 1.5F * kFolded;
+  // cuBLAS is more accurate where large products come last: then few additions follow them. And
+  // where additions hardly round. Digits of short significands hardly round, either.
+  const float follow = std::fmin(2.0F * kMatchMargin * (1.0F - match.centre), 1.0F),
+              follow4 = (follow * follow) * (follow * follow);
+  float rounding = std::fmin(kRoundingMargin * match.rounding, 1.0F);
+  if (without_outliers) rounding = std::fmin((1.0F - a.last) * (1.0F - b.last), rounding);
+  const auto of_digits = [&](float squared, bool are_rounded) {
+    const float error = squared * follow4 * (are_rounded ? rounding : 1.0F);
+    return without_outliers ? error : std::fmax(error, kLeastAllowed);
+  };
   const float loss = std::fmax(1.0F / match.squares, 1.0F);
   const float roots = std::fmin(kRootsMargin * match.roots, 1.0F),
               roots4 = roots * roots * roots * roots;
@@ -341,11 +428,11 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
   const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
   // Also false where a width, or the product of both, is infinite or NaN.
-  const auto is_accurate = [&](float left_out, float rounded, float most) {
+  const auto is_accurate = [&](float left_out, float rounded, float most, float last = kFolded) {
     const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {
       return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b);
     };
-    return loss * error(a.width, b.width, a.width, b.width) + kFolded <= most &&
+    return loss * error(a.width, b.width, a.width, b.width) + last <= most &&
            most_loss * error(a.most * both, without_outliers ? b.width : b.spread, a.most * ratio_b,
                              b.spread * ratio_a) +
                    kFolded <=
@@ -356,13 +443,28 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
                kWidest * most;
   };
   const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;
-  if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded, allowed)) {
+  const float rounded = are_short ? kRounded : kRounded * digits.rounded;
+  // In fact the last steps have half of kFolded, beside the rounding of the lower levels.
+  const float last_steps = kFolded / 2.0F + kLowLevels * loss * (a.width * b.width) / k,
+              last = std::fmax(kFolded, last_steps);
+  const bool are_exact = are_short && digits.rest == 0.0F;
+  const float of_short = of_digits(allowed, !are_short), of_any = of_digits(allowed, true);
+  if (least <= Path::kSix && !are_flat &&
+      is_accurate(kLeftOut * digits.six, rounded, are_exact ? of_short : of_any, last)) {
     return Path::kSix;
   }
-  if (least <= Path::kEight && !are_flat && is_accurate(kLowest, kRounded, allowed)) {
+  // Digits of short significands are not rounded. Sums in FP32 may be as exact; then only products
+  // that are exact, too, or the error of one rounding will do.
+  if (least <= Path::kEight && !are_flat &&
+      is_accurate(kLowest * digits.eight, rounded, of_short, last) &&
+      (are_exact || !are_short || last_steps * kLeastAllowed <= of_any * kFolded)) {
     return Path::kEight;
   }
-  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen, allowed_of_ten)) {
+  // Also where eight products of uniform digits would do. So digits alone never decide for FP64
+  // where `refine` runs: in that case its blocks overwrite them, and others may still sample them.
+  if (allows_ten && least <= Path::kTen &&
+      (is_accurate(kLeftOutTen, kRoundedTen, of_digits(allowed_of_ten, true)) ||
+       (!are_flat && is_accurate(kLowest, kRounded, of_short)))) {
     return Path::kTen;
   }
   return Path::kFp64;

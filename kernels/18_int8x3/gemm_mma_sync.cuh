@@ -13,6 +13,7 @@
 #include <tilegate/device/warp_mma.cuh>
 #include <tilegate/stage.hpp>
 
+#include "decision.cuh"
 #include "epilogue.cuh"
 #include "layout.cuh"
 

@@ -31,6 +31,7 @@
 #include <tilegate/device/warp_mma.cuh>
 #include <tilegate/stage.hpp>
 
+#include "decision.cuh"
 #include "digits.cuh"
 #include "epilogue.cuh"
 #include "layout.cuh"

@@ -72,13 +72,15 @@ struct Pointers : SplitPointers {
 
 constexpr int kNumWidths = 4;  // a vector
 
-// Pairs of a row and a column that are sampled (match.cuh).
+// Pairs of a row and a column that are sampled (match.cuh). Of each a vector, `squares`, `centre`,
+// the reciprocal of `roots`, and `rounding` of Match; after all of these, `equal` of each.
 constexpr unsigned kPairs = 32;
+constexpr std::size_t kPairsBytes = kPairs * (sizeof(float4) + sizeof(float));
 
 struct SplitJobs {
   Job job[2];
   Pointers pointers[2];
-  float4* pairs = nullptr;  // kPairs; nullptr: are not sampled
+  float4* pairs = nullptr;  // kPairsBytes; nullptr: are not sampled
   unsigned groups_of_first = 0, groups_of_second = 0;
   bool evicts_first = false;  // operands are read with L2 priority evict_first
   unsigned* flags = nullptr;  // of the GEMM, to be cleared
@@ -101,35 +103,37 @@ __device__ inline void clear_flags(const SplitJobs& jobs) {
   for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
-// Adds the widths of other rows: sums of widths and of spreads, the largest spread. kLast: of the
-// last number, the largest share of zeros, which only `refine` stores; or of pairs the sum.
-enum class Last { kNone, kMost, kSum };
-template <Last kLast = Last::kNone>
+// Adds the widths of other rows: sums of widths and of spreads, the largest spread, and the largest
+// last number (Widths), or of pairs the sum.
+enum class Last { kMost, kSum };
+template <Last kLast = Last::kMost>
 __device__ void add_widths(float4& widths, const float4& other) {
   widths.x += other.x;
   widths.y += other.y;
   widths.z = std::fmax(widths.z, other.z);
-  if constexpr (kLast == Last::kMost) widths.w = std::fmax(widths.w, other.w);
-  if constexpr (kLast == Last::kSum) widths.w += other.w;
+  widths.w = kLast == Last::kMost ? std::fmax(widths.w, other.w) : widths.w + other.w;
 }
 
 // The same over the lane distances first, 2·first, … below `end`.
-template <Last kLast = Last::kNone>
+template <Last kLast = Last::kMost>
 __device__ void add_lanes(float4& widths, int first, int end) {
 #pragma unroll
   for (int lanes = first; lanes < end; lanes *= 2) {
     add_widths<kLast>(
         widths,
         make_float4(__shfl_xor_sync(~0U, widths.x, lanes), __shfl_xor_sync(~0U, widths.y, lanes),
-                    __shfl_xor_sync(~0U, widths.z, lanes),
-                    kLast != Last::kNone ? __shfl_xor_sync(~0U, widths.w, lanes) : 0.0F));
+                    __shfl_xor_sync(~0U, widths.z, lanes), __shfl_xor_sync(~0U, widths.w, lanes)));
   }
+}
+
+__device__ inline float4 vector_of(const Width& row) {
+  return make_float4(row.width, row.spread, row.spread, row.is_long);
 }
 
 // One warp: stores the widths of a group of kRows rows. `row`: that of lane % kRows.
 template <int kRows>
 __device__ void store_widths(const Width& row, float* to) {
-  float4 widths = make_float4(row.width, row.spread, row.spread, 0.0F);
+  float4 widths = vector_of(row);
   add_lanes(widths, 1, kRows);
   if (threadIdx.x % 32 == 0) device::store_vector(to, widths);
 }
@@ -199,8 +203,8 @@ struct Steps {
 // For the decision: statistics of each warp's groups of rows, of A and of B, and of the pairs.
 template <int kThreads>
 struct DecisionSums {
-  float4 rows[kThreads / 32][2];
-  float4 pairs;
+  float4 rows[kThreads / 32 - 1][2];
+  Match match;
 };
 
 struct GemmStorage {
@@ -241,7 +245,7 @@ struct GemmParams {
   const float *steps_a = nullptr, *steps_b = nullptr;
   GroupWidths widths;
   GroupWidths widths_without_outliers{};  // where the decision was FP64 with them
-  float4* pairs = nullptr;                // kPairs; nullptr: were not sampled
+  float4* pairs = nullptr;                // kPairsBytes; nullptr: were not sampled
   float4* pairs_without_outliers = nullptr;
   float rows_a = 1, rows_b = 1;  // rows of A, of B
   Path* decision = nullptr;      // output
@@ -268,55 +272,5 @@ struct GemmParams {
   Fp32Args fp32;                  // on others
   unsigned parts_per_tile = 1;    // split-K: a block computes one part
 };
-
-// One warp: how the sampled pairs match, in sum.
-__device__ inline float4 match_of_pairs(const float4* pairs) {
-  static_assert(kPairs == 32);
-  auto sum = device::load_vector<float4>(&pairs[threadIdx.x % 32].x);
-  add_lanes<Last::kSum>(sum, 1, 32);
-  return sum;
-}
-
-__device__ inline Match match_of(const float4& pairs) {
-  constexpr float kOfPair = 1.0F / kPairs;
-  return {pairs.x * kOfPair, 1.0F / pairs.z, pairs.y * kOfPair, pairs.w * kOfPair};
-}
-
-// The decision, the same in all blocks: each reduces the same numbers in the same order.
-// `without_outliers`: of the elements without them. `sync`: a barrier of kThreads threads.
-template <int kThreads, typename Sync>
-__device__ Path decide_path(const GemmParams& params, bool without_outliers,
-                            DecisionSums<kThreads>& smem, Sync sync) {
-  const GroupWidths& of = without_outliers ? params.widths_without_outliers : params.widths;
-  static_assert(kThreads / 32 <= 16, "half a warp reduces the sums of all warps");
-  const unsigned thread = threadIdx.x, lane = thread % 32;
-  float4 of_a{}, of_b{};
-  for (unsigned i = thread; i < of.of_a + of.of_b; i += kThreads) {
-    const auto widths = device::load_vector<float4>(of.widths + std::int64_t{i} * kNumWidths);
-    add_widths<Last::kMost>(i < of.of_a ? of_a : of_b, widths);
-  }
-  add_lanes<Last::kMost>(of_a, 1, 32);
-  add_lanes<Last::kMost>(of_b, 1, 32);
-  if (lane == 0) {
-    smem.rows[thread / 32][0] = of_a;
-    smem.rows[thread / 32][1] = of_b;
-  }
-  const float4* pairs = without_outliers ? params.pairs_without_outliers : params.pairs;
-  if (thread >= kThreads - 32 && pairs != nullptr) {  // the warp with the fewest rows
-    const float4 sum = match_of_pairs(pairs);
-    if (lane == 0) smem.pairs = sum;
-  }
-  sync();  // all warps have stored their sums
-  float4 sum{};
-  if (lane % 16 < kThreads / 32) sum = smem.rows[lane % 16][lane / 16];
-  add_lanes<Last::kMost>(sum, 1, 16);
-  const auto of_lane = [&](int from, float rows) {
-    return Widths{__shfl_sync(~0U, sum.x, from) / rows, __shfl_sync(~0U, sum.y, from) / rows,
-                  __shfl_sync(~0U, sum.z, from), __shfl_sync(~0U, sum.w, from)};
-  };
-  const Match match = pairs != nullptr ? match_of(smem.pairs) : Match{};
-  return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), match, params.allowed,
-                params.allowed_of_ten, params.least, params.allows_ten, without_outliers);
-}
 
 }  // namespace tilegate::int8x3

@@ -115,56 +115,108 @@ __device__ inline void leave_out_outliers(const Job& job, unsigned pair,
   }
 }
 
-// One warp: how a pair matches, as a vector: `squares`, `centre`, the reciprocal of `roots` and
-// `zeros` of Match.
-__device__ inline float4 match_of_pair(const Job& job, unsigned pair, const PairStorage& smem) {
+// An even power of two by which the largest of all lanes' magnitudes, if it is not 0, comes to 1
+// … 4.
+__device__ inline float scale_of_largest(float largest) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    largest = std::fmax(largest, __shfl_xor_sync(~0U, largest, lanes));
+  }
+  constexpr int kOne = 127;  // the exponent of 1
+  int exponent = static_cast<int>(bits_of(largest) >> 23);
+  if (exponent == 0) exponent = kOne;  // zeros, or too small
+  if (exponent > 2 * kOne - 2) exponent = 2 * kOne - 2;
+  return float_of(static_cast<std::uint32_t>(kOne - ((exponent - kOne) / 2 * 2)) << 23);
+}
+
+// The squared rounding error of adding a product to a sum in FP32, over that of random bits, as the
+// lane's sum over its products of a pair. `total`: the magnitude of the sum.
+__device__ inline float rounding_of_pair(const PairStorage& smem, float scale_a, float scale_b,
+                                         float total) {
+  const unsigned lane = threadIdx.x % 32;
+  constexpr std::uint32_t kExponent = 0x7F80'0000U;
+  const float units = 0x1p23F / float_of(bits_of(total) & kExponent);  // per 1
+  float sum = 0.0F;
+#pragma unroll 4
+  for (int i = 0; i < kPairChunks; ++i) {
+    const float a = smem.a[i][lane] * scale_a, b = smem.b[i][lane] * scale_b;
+    const float product = a * b, rest = std::fma(a, b, -product) * units;
+    float error = product * units;
+    error = error - std::rint(error) + rest;
+    error -= std::rint(error);
+    sum += error * error;
+  }
+  return 12.0F * sum;
+}
+
+// One warp: stores how a pair matches. `pairs`: of all.
+__device__ inline void store_match(const Job& job, unsigned pair, const PairStorage& smem,
+                                   float4* pairs) {
   const PairK of(job, pair);
   const unsigned lane = threadIdx.x % 32;
-  double squares_a = 0.0, squares_b = 0.0, squares = 0.0;  // of elements up to 2^60
+  float largest_a = 0.0F, largest_b = 0.0F;
+#pragma unroll 4
+  for (int i = 0; i < kPairChunks; ++i) {
+    largest_a = std::fmax(largest_a, std::fabs(smem.a[i][lane]));
+    largest_b = std::fmax(largest_b, std::fabs(smem.b[i][lane]));
+  }
+  const float scale_a = scale_of_largest(largest_a), scale_b = scale_of_largest(largest_b);
+  float squares_a = 0.0F, squares_b = 0.0F, squares = 0.0F, total = 0.0F;
   float roots_a = 0.0F, roots_b = 0.0F, roots = 0.0F, moment = 0.0F;
-  int sampled = 0, filled_a = 0, filled_b = 0, filled = 0;
+  float before_a = 0.0F, before_b = 0.0F;
+  int sampled = 0, filled = 0, equal = 0;
 #pragma unroll 4
   for (unsigned i = 0; i < kPairChunks; ++i) {
     const unsigned k = of.k(i);
-    const float a = std::fabs(smem.a[i][lane]), b = std::fabs(smem.b[i][lane]);
-    const double square_a = static_cast<double>(a) * a, square_b = static_cast<double>(b) * b;
-    squares_a += square_a;
-    squares_b += square_b;
-    squares += square_a * square_b;
-    const float root_a = a > 0.0F ? near_root(a) : 0.0F, root_b = b > 0.0F ? near_root(b) : 0.0F;
+    const float a = smem.a[i][lane] * scale_a, b = smem.b[i][lane] * scale_b;
+    squares_a += a * a;
+    squares_b += b * b;
+    squares += a * a * (b * b);
+    total += a * b;
+    const float root_a = a != 0.0F ? near_root(std::fabs(a)) : 0.0F,
+                root_b = b != 0.0F ? near_root(std::fabs(b)) : 0.0F;
     roots_a += root_a;
     roots_b += root_b;
     roots += root_a * root_b;
     moment += root_a * root_b * static_cast<float>(k);
     sampled += k < of.all_k ? 1 : 0;
-    filled_a += a > 0.0F ? 1 : 0;
-    filled_b += b > 0.0F ? 1 : 0;
-    filled += a > 0.0F && b > 0.0F ? 1 : 0;
+    filled += a != 0.0F && b != 0.0F ? 1 : 0;
+    equal += a != 0.0F && std::fabs(a) == before_a ? 1 : 0;
+    equal += b != 0.0F && std::fabs(b) == before_b ? 1 : 0;
+    before_a = std::fabs(a);
+    before_b = std::fabs(b);
   }
 #pragma unroll 1
   for (int lanes = 16; lanes > 0; lanes /= 2) {
     const auto add = [&](auto& sum) { sum += __shfl_xor_sync(~0U, sum, lanes); };
-    add(squares_a), add(squares_b), add(squares);
+    add(squares_a), add(squares_b), add(squares), add(total);
     add(roots_a), add(roots_b), add(roots), add(moment);
-    add(sampled), add(filled_a), add(filled_b), add(filled);
+    add(sampled), add(filled), add(equal);
   }
-  const auto count = static_cast<float>(sampled);
-  const float zeros =
-      filled_a == 0 || filled_b == 0 ? 0.0F : 1.0F - static_cast<float>(filled) / count;
-  if (filled == 0) return make_float4(1.0F, 0.5F, 1.0F, zeros);  // no products to match
-  return make_float4(static_cast<float>(sampled * squares / (squares_a * squares_b)),
-                     (moment / roots + 0.5F) / static_cast<float>(of.all_k),
-                     roots_a * roots_b / (count * roots), zeros);
+  const auto count = static_cast<float>(sampled), all_k = static_cast<float>(of.all_k);
+  // No products to match. Of a row of zeros, cuBLAS's error is none, and so is that of digits.
+  float4 match = make_float4(1.0F, 0.5F, 1.0F, roots_a == 0.0F || roots_b == 0.0F ? 1.0F : 0.0F);
+  if (filled > 0) {
+    // The sum of all K products: of one sign, or of either.
+    const float share = all_k / count;
+    total = std::fmax(std::fabs(total) * share, std::sqrt(squares * share));
+    const float rounding = sum_over_lanes(rounding_of_pair(smem, scale_a, scale_b, total)) / count;
+    match = make_float4(count * squares / (squares_a * squares_b), (moment / roots + 0.5F) / all_k,
+                        roots_a * roots_b / (count * roots), rounding);
+  }
+  if (lane > 0) return;
+  device::store_vector(&pairs[pair].x, match);
+  (&pairs[kPairs].x)[pair] = static_cast<float>(equal) / (2.0F * count);
 }
 
-// One warp of each block: samples the block's share of the pairs.
-__device__ inline void sample_pairs(const SplitJobs& jobs, PairStorage& smem) {
+// One warp: samples the pair `first`, and every `next`th after it.
+__device__ inline void sample_pairs(const SplitJobs& jobs, unsigned first, unsigned next,
+                                    PairStorage& smem) {
   if (jobs.pairs == nullptr) return;
 #pragma unroll 1
-  for (unsigned pair = blockIdx.x; pair < kPairs; pair += gridDim.x) {
+  for (unsigned pair = first; pair < kPairs; pair += next) {
     copy_pair(jobs.job, jobs.pointers, pair, smem);
-    const float4 match = match_of_pair(jobs.job[0], pair, smem);
-    if (threadIdx.x % 32 == 0) device::store_vector(&jobs.pairs[pair].x, match);
+    store_match(jobs.job[0], pair, smem, jobs.pairs);
   }
 }
 

@@ -124,10 +124,9 @@ struct Workspace {
   SplitPlan split;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, pairs = 0, widths = 0,
               bytes = 0;
-  std::size_t tails_a = 0, tails_b = 0, partials = 0, fp64_partials = 0, flags = 0;
+  std::size_t tails_a = 0, tails_b = 0, partials = 0, flags = 0;
   std::int64_t num_flags = 0;
   std::size_t outliers_a = 0, outliers_b = 0, widths_without_outliers = 0;
-  bool keeps_digits = false;  // for other calls
 
   Workspace() = default;
   // `uses_mma_sync`: the GEMM kernel is multiply_warps (gemm_mma_sync.cuh).
@@ -143,7 +142,7 @@ struct Workspace {
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     pairs = steps_b + aligned(b.step_bytes());
-    widths = pairs + 2 * kPairs * sizeof(float4);
+    widths = pairs + 2 * kPairsBytes;
     const std::int64_t groups = (a.matrices * a.rows() + b.matrices * b.rows()) / split.rows;
     bytes = widths + sizeof(float) * kNumWidths * static_cast<std::size_t>(groups);
   }
@@ -173,7 +172,6 @@ struct Workspace {
   // operands' regions stay in place, so that one panel's digits of an operand serve the next.
   Workspace for_panel(const Problem& panel) const {
     Workspace part = *this;
-    part.keeps_digits = true;
     part.a = split_chunks<Planes>(panel, Operand::kA);
     part.b = split_chunks<Planes>(panel, Operand::kB);
     const std::int64_t fewer = (a.matrices * a.rows() - part.a.matrices * part.a.rows()) /
@@ -182,16 +180,13 @@ struct Workspace {
     return part;
   }
 
-  // Adds room for partial sums of digits, for those of so many blocks in FP64, and for flags. FP64
-  // needs no digits: its partial sums lie over them, if they have room.
+  // Adds room for partial sums, of digits or of so many blocks in FP64, and for flags.
   void add_partials(std::size_t bytes_of_digits, std::int64_t flags_of_digits,
                     std::int64_t fp64_blocks) {
-    const std::size_t bytes_of_fp64 = static_cast<std::size_t>(fp64_blocks) * kFp64PartialBytes;
-    const bool has_room = !keeps_digits && planes_a + bytes_of_fp64 <= planes_b + b.bytes();
     num_flags = std::max(flags_of_digits, fp64_blocks);
     partials = aligned(bytes);
-    fp64_partials = has_room ? planes_a : partials;
-    flags = partials + std::max(bytes_of_digits, has_room ? 0 : bytes_of_fp64);
+    flags = partials +
+            std::max(bytes_of_digits, static_cast<std::size_t>(fp64_blocks) * kFp64PartialBytes);
     bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(num_flags);
   }
 };
@@ -254,7 +249,7 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   }
   if (launches.samples_pairs) {
     params.pairs = reinterpret_cast<float4*>(base + where.pairs);
-    params.pairs_without_outliers = params.pairs + kPairs;
+    params.pairs_without_outliers = reinterpret_cast<float4*>(base + where.pairs + kPairsBytes);
   }
   params.widths.widths = reinterpret_cast<float*>(base + where.widths);
   params.widths_without_outliers.widths =
@@ -267,7 +262,7 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   params.are_apart = reinterpret_cast<std::int32_t*>(base + 3 * sizeof(Path));
   params.samples = reinterpret_cast<float4*>(base + 4 * sizeof(Path));
   if (params.allows_outliers) params.sample_flags = params.flags + where.num_flags - kSamplers;
-  params.fp64.partials = reinterpret_cast<float*>(base + where.fp64_partials);
+  params.fp64.partials = reinterpret_cast<float*>(base + where.partials);
   params.fp64.flags = params.flags;
   return params;
 }
@@ -291,6 +286,10 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
   const Workspace& where = launches.workspace;
   const auto [a, b] = pointers_of(launches, args);
   const unsigned cluster = where.split.cluster;
+  // Blocks of split_short that sample pairs.
+  const bool is_short = where.split.kernel == SplitPlan::Kernel::kFew ||
+                        where.split.kernel == SplitPlan::Kernel::kAny;
+  const std::int64_t pair_blocks = is_short && launches.samples_pairs ? kPairs : 0;
   const SplitJobs jobs{
       .job = {launches.a, launches.b},
       .pointers = {a, b},
@@ -305,7 +304,7 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
       .cluster = cluster,
       .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
-                         .blocks = launches.split_blocks,
+                         .blocks = pair_blocks + launches.split_blocks,
                          .threads_x = static_cast<unsigned>(threads),
                          .shared_bytes = sizeof(Storage),
                          .overlaps_previous = where.split.overlaps_previous(),
@@ -575,8 +574,9 @@ inline Path path_of_normal(const Problem& problem) {
     return Widths{mean, mean, width(k * static_cast<double>(problem.batch * rows))};
   };
   const float allowed = static_cast<float>(kCertain) * squared_error_of(summed_in_fp32(problem));
-  return decide(widths(problem.shape.m), widths(problem.shape.n), Match{}, allowed, allowed,
-                Path::kSix, flop(problem) >= kLeastForNormal);
+  return decide(widths(problem.shape.m), widths(problem.shape.n), Match{}, {}, false,
+                static_cast<float>(k), allowed, allowed, Path::kSix,
+                flop(problem) >= kLeastForNormal);
 }
 
 // The expected time of normal operands: the candidate's, which Sgemm compares with FP32. Where they

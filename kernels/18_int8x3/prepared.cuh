@@ -112,7 +112,6 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
   const Operand other = of_a ? Operand::kB : Operand::kA;
   Workspace workspace(alone(product, other), prepared.device, config.uses_mma_sync);
   (of_a ? workspace.a : workspace.b) = layout.planes;
-  workspace.keeps_digits = true;
   workspace.bytes += sizeof(float) * kNumWidths * static_cast<std::size_t>(layout.groups);
   Launches launches = launches_of(config, product, prepared.device, Path::kSix, workspace,
                                   kNoWorkspaceLimit, operand);

@@ -18,6 +18,7 @@
 #include <tilegate/device/flag.cuh>
 #include <tilegate/stage.hpp>
 
+#include "decision.cuh"
 #include "digits.cuh"
 #include "layout.cuh"
 #include "split.cuh"
@@ -278,8 +279,7 @@ __device__ void sample_widths(const Job& job, Pointers pointers, float4& to,
 #pragma unroll
   for (int i = 0; i < kSampleRows; ++i) {
     const Width& width = smem.rows.width[i];
-    add_widths<Last::kMost>(widths,
-                            make_float4(width.width, width.spread, width.spread, smem.zeros[i]));
+    add_widths(widths, make_float4(width.width, width.spread, width.spread, smem.zeros[i]));
   }
   const std::int64_t left = job.rows - first_row;
   const auto rows = static_cast<float>(left < kSampleRows ? left : kSampleRows);
@@ -416,10 +416,7 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
       copy_pair(jobs.job, jobs.pointers, pair, of_pair);
       leave_out_outliers(jobs.job[0], pair, of_pair.a);
       leave_out_outliers(jobs.job[0], pair, of_pair.b);
-      const float4 match = match_of_pair(jobs.job[0], pair, of_pair);
-      if (threadIdx.x % 32 == 0) {
-        device::store_vector(&params.pairs_without_outliers[pair].x, match);
-      }
+      store_match(jobs.job[0], pair, of_pair, params.pairs_without_outliers);
     }
   }
   if (threadIdx.x == 0) {
@@ -431,10 +428,10 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
   __syncthreads();  // all pairs are stored, and the flags have been waited for
   if (block == 1 && threadIdx.x < 32) {
     const auto of = [&](const float4& v) { return Widths{v.x, v.y, v.z, v.w}; };
-    const Path path =
-        decide(of(params.samples[0]), of(params.samples[1]),
-               match_of(match_of_pairs(params.pairs_without_outliers)), kShare * params.allowed,
-               kShare * params.allowed_of_ten, params.least, params.allows_ten, true);
+    const Path path = decide(of(params.samples[0]), of(params.samples[1]),
+                             match_of_pairs(params.pairs_without_outliers), {}, false,
+                             static_cast<float>(jobs.job[0].k), kShare * params.allowed,
+                             kShare * params.allowed_of_ten, params.least, params.allows_ten, true);
     if (threadIdx.x == 0) *params.are_apart = path == Path::kFp64 ? 0 : 1;
   }
   if (block < kSamplers) {

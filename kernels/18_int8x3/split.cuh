@@ -56,7 +56,7 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
     float4 widths{};
 #pragma unroll 1  // elements take most registers
     for (const Width& width : smem.width) {
-      add_widths(widths, make_float4(width.width, width.spread, width.spread, 0.0F));
+      add_widths(widths, vector_of(width));
     }
     device::store_vector(pointers.widths + std::int64_t{group} * kNumWidths, widths);
   }
@@ -77,8 +77,9 @@ __device__ inline void store_segment(const float (&v)[kSegment], const Scale& sc
   }
 }
 
-// split_short. A block has all k of its rows, and keeps what fits in shared memory. First pass: row
-// statistics; then the scales; second pass: each thread writes the digits of segments.
+// split_short. The first blocks sample a pair each, all at once, because nothing else would hide
+// it. Of the others a block has all k of its rows, and keeps what fits in shared memory. First
+// pass: row statistics; then the scales; second pass: each thread writes the digits of segments.
 
 using FewRows = SplitRowsConfig<512, 8>;
 using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in 48 KiB of shared memory
@@ -94,18 +95,24 @@ template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     split_short(SplitJobs jobs) {
   auto& smem = device::shared_storage<ShortStorage<Config>>();
-  const bool second = blockIdx.x >= jobs.groups_of_first;
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  clear_flags(jobs);
+  const unsigned pair_blocks = jobs.pairs != nullptr ? kPairs : 0;
+  if (blockIdx.x < pair_blocks) {
+    if (threadIdx.x < 32) sample_pairs(jobs, blockIdx.x, kPairs, smem.pairs);
+    return;
+  }
+  const unsigned index = blockIdx.x - pair_blocks;
+  const bool second = index >= jobs.groups_of_first;
   const Job& job = jobs.job[second];
-  const unsigned block = second ? blockIdx.x - jobs.groups_of_first : blockIdx.x;
+  const unsigned block = second ? index - jobs.groups_of_first : index;
   const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Config>(job, block);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   Pointers pointers = jobs.pointers[second];
   pointers.from += batch_index * pointers.stride;
 
-  device::wait_for_previous_kernel();
-  device::launch_dependents();
-  clear_flags(jobs);
   RowStats stats;
   float v[kSegment];
   int step = 0;
@@ -141,7 +148,6 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     }
     store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
   }
-  if (warp == 0) sample_pairs(jobs, smem.pairs);
 }
 
 // split_long. A cluster of eight blocks shares 16 rows. Each thread keeps 64 elements in registers,
@@ -394,7 +400,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   } else {
     split_range<Config, false>(range, group, jobs.cluster, smem);
   }
-  if (threadIdx.x < 32) sample_pairs(jobs, smem.pairs);
+  if (threadIdx.x < 32) sample_pairs(jobs, blockIdx.x, gridDim.x, smem.pairs);
 #endif
 }
 
@@ -708,7 +714,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   clear_flags(jobs);
   if (threadIdx.x >= Config::kSplitThreads) {
     device::cluster_wait();
-    sample_pairs(jobs, smem.pairs);
+    sample_pairs(jobs, blockIdx.x, gridDim.x, smem.pairs);
     return;
   }
   const unsigned clusters = gridDim.x / jobs.cluster;

@@ -394,14 +394,14 @@ __global__ void decide(DecideArgs args) {
   for (int set = 0; set < args.sets; ++set) {
     all = {saturating_sum(all.a, args.totals[set].a), saturating_sum(all.b, args.totals[set].b)};
   }
-  // Ranks do not exchange spreads.
+  // Ranks do not exchange spreads. K is without limit, because sums of digits are exact.
   const float width_a = mean_width(all.a, args.rows_a), width_b = mean_width(all.b, args.rows_b);
   device::store_vector(args.widths, make_float4(width_a, width_a, width_a, 0.0F));
   device::store_vector(args.widths + int8x3::kNumWidths,
                        make_float4(width_b, width_b, width_b, 0.0F));
-  *args.decision = static_cast<std::int32_t>(
-      int8x3::decide({width_a, width_a, width_a}, {width_b, width_b, width_b}, int8x3::Match{},
-                     int8x3::squared_error_of(args.summed), 0.0F, Path::kSix, false));
+  *args.decision = static_cast<std::int32_t>(int8x3::decide(
+      {width_a, width_a, width_a}, {width_b, width_b, width_b}, int8x3::Match{}, {}, false,
+      INFINITY, int8x3::squared_error_of(args.summed), 0.0F, Path::kSix, false));
 }
 
 Status enqueue_weigh(const WeighArgs& args, Stream stream) {

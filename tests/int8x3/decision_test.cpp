@@ -67,17 +67,20 @@ Operation with_wide_row(const Problem& problem, const RowAt& wide, int products,
     const double large = (narrow + too_wide) / 2;
     for (std::int64_t k = 0; k < rows.k; ++k) {
       const auto at = static_cast<std::size_t>(first + wide.row * rows.next_row + k * rows.next_k);
-      (is_a ? operation.a : operation.b)[at] = k == 5 ? -static_cast<float>(1.0 + large) : 1.0F;
+      float& element = (is_a ? operation.a : operation.b)[at];
+      element = k == 5 ? -static_cast<float>(1.0 + large) : std::fabs(element);
     }
     const model::Row row = model::quantized(rows, wide.row);
     const model::Widths own{narrow_ones.width + (row.width - before.width) / count,
                             narrow_ones.spread + (row.spread - before.spread) / count,
                             std::max(narrow_ones.most, row.spread)};
     const double summed = models::summed_in_fp32(product_of(problem));
+    const auto a = operation.all_rows(Operand::kA), b = operation.all_rows(Operand::kB);
+    const model::Match match = model::match(a, b);
     const double error = model::expected_error(
         products,
-        {is_a ? own : other, is_a ? other : own,
-         model::match(operation.all_rows(Operand::kA), operation.all_rows(Operand::kB))},
+        {is_a ? own : other, is_a ? other : own, match, false, model::digit_squares(a, b, match),
+         static_cast<double>((rows.k + 31) / 32 * 32)},
         summed);
     (error < share ? narrow : too_wide) = large;
   }
@@ -142,11 +145,12 @@ TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
       for (float& x : operation.a) x = std::copysign(0.75F + x * x / 4.0F, x);
       for (float& x : operation.b) x = std::copysign(0.75F + x * x / 4.0F, x);
       std::vector<float>& values = is_a ? operation.a : operation.b;
+      for (float& x : values) x = std::fabs(x);
       double narrow = 0.0, too_wide = 100.0;
       for (int turn = 0; turn < 20; ++turn) {
         const double large = (narrow + too_wide) / 2;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          values[i] = i % 144 == 5 ? static_cast<float>(1.0 + large) : 0.9F;  // long significands
+        for (std::size_t i = 5; i < values.size(); i += 144) {
+          values[i] = static_cast<float>(1.0 + large);
         }
         const model::Statistics statistics =
             model::statistics(operation.all_rows(Operand::kA), operation.all_rows(Operand::kB));
@@ -239,6 +243,37 @@ TEST_F(Int8Decision, DependsOnTheWorstPair) {
       EXPECT_EQ(run(stage, operation, "128x64").decision, expected);
     }
   }
+}
+
+// Of few values all digits may be large: 1.2345, beside 1.474 times that, has digits 123 and 121.
+// Elements with few bits besides a rounding error are summed
+// almost exactly in FP32. Short significands need no rounding.
+TEST_F(Int8Decision, DependsOnDigitsAndBits) {
+  namespace model = models::int8x3;
+  const auto decided = [](const std::function<float(float x, std::size_t i)>& element) {
+    Operation operation(Problem::dense({40, 33, 545}));
+    for (std::vector<float>* values : {&operation.a, &operation.b}) {
+      for (std::size_t i = 0; i < values->size(); ++i) (*values)[i] = element((*values)[i], i);
+    }
+    const auto a = operation.all_rows(Operand::kA), b = operation.all_rows(Operand::kB);
+    const double summed = models::summed_in_fp32(product_of(operation.problem));
+    const int products = run(outliers(), operation, "128x64").decision;
+    EXPECT_EQ(products, model::decision(model::statistics(a, b), summed, true));
+    return products;
+  };
+  const auto larger = [](std::size_t i) { return i * 7919 % 545 < 5 ? 1.474F : 1.0F; };  // some
+  EXPECT_EQ(decided([&](float x, std::size_t i) {
+              return std::copysign((0.75F + x * x / 4.0F) * larger(i), x);
+            }),
+            6);
+  EXPECT_GT(decided([&](float x, std::size_t i) { return std::copysign(1.2345F * larger(i), x); }),
+            6);
+  const auto integer = [](float x) { return std::copysign(8.0F + std::round(x), x); };
+  EXPECT_EQ(decided([&](float x, std::size_t) { return integer(x); }), 6);
+  EXPECT_EQ(decided([&](float x, std::size_t i) {
+              return integer(x) * (i % 3 == 0 ? 1.0F + 0x1p-23F : 1.0F);
+            }),
+            10);
 }
 
 TEST_F(Int8Decision, TakesFp64WhereEightProductsAreInaccurate) {

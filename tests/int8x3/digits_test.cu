@@ -35,12 +35,15 @@ void expect_model(const std::vector<float>& values) {
   const RowStats seen = stats_of(values);
   const Scale scale = scale_of(seen);
   ASSERT_EQ(bits_of(scale.step), bits_of(expected.step)) << seen.largest;
-  const auto [width, spread] = width_of(seen, scale, static_cast<float>(k));
+  const auto [width, spread, is_long] = width_of(seen, scale, static_cast<float>(k));
   if (std::isinf(expected.width)) {
     ASSERT_EQ(width, expected.width) << seen.largest;
     ASSERT_EQ(spread, expected.width) << seen.largest;
     return;
   }
+  const bool has_long =
+      std::ranges::any_of(values, [](float value) { return (bits_of(value) & kShortBits) != 0; });
+  ASSERT_EQ(is_long, has_long ? 1.0F : 0.0F);
   ASSERT_NEAR(width, expected.width, 1e-5 * expected.width) << seen.largest;
   if (seen.sum < seen.largest * 1.01F) {  // FP32 does not hold what the others add
     ASSERT_GT(spread, 30.0F * width) << seen.largest;
@@ -293,7 +296,8 @@ TEST(Decision, WidthWithoutOutliersIsOfTheMeanWhereSquaresAreTiny) {
 
 // K products in FP32, of which that many are as accurate as `products` of digits.
 double as_accurate(int products, const model::Statistics& of) {
-  return model::expected_error(products, of, 1.0);
+  constexpr double kMany = 1e9;  // with an error far above that of one rounding
+  return kMany * model::expected_error(products, of, kMany);
 }
 
 Path decided(const model::Statistics& of, double summed, Path least = Path::kSix,
@@ -303,10 +307,14 @@ Path decided(const model::Statistics& of, double summed, Path least = Path::kSix
                   static_cast<float>(w.most), static_cast<float>(w.zeros)};
   };
   const Match match{static_cast<float>(of.match.squares), static_cast<float>(of.match.roots),
-                    static_cast<float>(of.match.centre), static_cast<float>(of.match.zeros)};
-  return decide(
-      of_operand(of.a), of_operand(of.b), match, squared_error_of(static_cast<float>(summed)),
-      squared_error_of(static_cast<float>(std::max(summed, in_fp32))), least, allows_ten, of.kept);
+                    static_cast<float>(of.match.centre), static_cast<float>(of.match.rounding)};
+  const DigitSquares digits{static_cast<float>(of.digits.six), static_cast<float>(of.digits.eight),
+                            static_cast<float>(of.digits.rounded),
+                            of.digits.are_exact ? 0.0F : 1.0F};
+  return decide(of_operand(of.a), of_operand(of.b), match, digits, of.digits.are_short,
+                static_cast<float>(of.k), squared_error_of(static_cast<float>(summed)),
+                squared_error_of(static_cast<float>(std::max(summed, in_fp32))), least, allows_ten,
+                of.kept);
 }
 
 // Of either side of each threshold, 1 % away from it; the widths are such that one constant after
@@ -317,7 +325,8 @@ TEST(Decision, MatchesModelAtItsThresholds) {
                  std::to_string(of.a.most) + " " + std::to_string(of.b.most));
     for (const int products : {6, 8, 10}) {
       const double summed = as_accurate(products, of);
-      if (products == 10 && summed >= as_accurate(8, of)) continue;  // eight leave out less
+      if (model::expected_error(products, of, 0.0) <= 1.0) continue;  // of one rounding
+      if (products == 10 && summed >= as_accurate(8, of)) continue;   // eight leave out less
       const auto decided_beside = [&](double beside, bool allows_ten = true) {
         return decided(of, beside, Path::kSix, allows_ten);
       };
@@ -341,7 +350,7 @@ TEST(Decision, MatchesModelAtItsThresholds) {
     // Unrelated rows; large elements meet small ones, in the mean and in one pair; large products
     // come last; zeros.
     for (const model::Match& match :
-         {model::Match{}, {.squares = 0.3}, {.roots = 0.6}, {.centre = 0.7}, {.zeros = 0.4}}) {
+         {model::Match{}, {.squares = 0.3}, {.roots = 0.6}, {.centre = 0.7}, {.rounding = 0.4}}) {
       expect_threshold_of({a, b, match, false});
       expect_threshold_of({a, b, match, true});
     }

@@ -195,12 +195,13 @@ TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
 }
 
 // All digits as large as they become together, and all products of one sign: -126·2^16 - 128·2^8 -
-// 128, but for one element that sets the scale. `rest`: half of a unit, for tails of -127.
-Operation one_signed_operation(std::int64_t k, double rest = 0.0) {
+// 128 with tails of -127, but for one element that sets the scale. Only ten products are taken
+// then.
+Operation one_signed_operation(std::int64_t k) {
   Operation operation(Problem::dense({1, 1, k}));
   constexpr double kInteger = -126.0 * 65536 - 128 * 256 - 128;
   for (std::vector<float>* values : {&operation.a, &operation.b}) {
-    std::fill(values->begin(), values->end(), static_cast<float>(kInteger - rest));
+    std::fill(values->begin(), values->end(), static_cast<float>(kInteger - 0.5));
     (*values)[static_cast<std::size_t>(k / 2)] = -8355700.0F;
   }
   const auto row = models::int8x3::quantized(operation.rows(Operand::kA, 0), 0);
@@ -208,17 +209,19 @@ Operation one_signed_operation(std::int64_t k, double rest = 0.0) {
   return operation;
 }
 
-// Level 2 sums to 48640 per k. One part of K fills int32, what is left is added in FP32.
+// A part of K may fill int32, what is left is added in FP32.
 TEST_F(Int8Gemm, SplitsKBeforeInt32Overflows) {
-  const Operation operation = one_signed_operation(models::int8x3::kMostExactK + 1504);
-  expect_model(eight(), operation, 8, "128x64");
+  expect_model(ten(), one_signed_operation(models::int8x3::kMostExactTenK + 96), 10, "128x64");
+  const Operation operation(Problem::dense({3, 2, models::int8x3::kMostExactK + 1504}));
+  using models::int8x3::kMostExactK, models::int8x3::kMostExactTenK;
+  expect_model(eight(), operation, 8, "128x64", kMostExactTenK);
   if (TILEGATE_ON_SIMT && !is_thorough()) return;  // the executor takes 2 s for each
-  for (const char* configuration : kConfigurations) {
-    expect_model(stage, operation, 6, configuration);
-    expect_model(eight(), operation, 8, configuration);
+  for (const std::string configuration : kConfigurations) {
+    const std::int64_t most = configuration == "128x64warps" ? kMostExactK : kMostExactTenK;
+    expect_model(stage, operation, 6, configuration, most);
+    expect_model(eight(), operation, 8, configuration, most);
   }
-  expect_model(ten(), one_signed_operation(models::int8x3::kMostExactTenK + 96, 0.5), 10, "128x64");
-  const Operation shared = one_signed_operation(models::int8x3::kMostExactK);
+  const Operation shared(Problem::dense({3, 2, models::int8x3::kMostExactK}));
   expect_model(stage, shared, 6, "128x128streamk");
   expect_model(stage, shared, 6, "128x128pairsstreamk");
 }

@@ -25,20 +25,22 @@ inline const Stage& ten() { return *variants()[1]; }
 // With outliers apart.
 inline const Stage& outliers() { return *variants()[3]; }
 
-inline std::vector<float> expected(const Operation& operation, int products) {
+inline std::vector<float> expected(const Operation& operation, int products,
+                                   std::int64_t most = models::int8x3::kMostExactK) {
   return operation.expected(
       [&](const models::Rows& a, const models::Rows& b, const models::Epilogue& epilogue) {
-        return models::int8x3::product(a, b, products, epilogue);
+        return models::int8x3::product(a, b, products, epilogue, most);
       });
 }
 
 // The result has the model's bits, and the device has decided for so many products.
 inline void expect_model(const Stage& by, const Operation& operation, int products,
-                         const std::string& configuration = {}) {
+                         const std::string& configuration = {},
+                         std::int64_t most = models::int8x3::kMostExactK) {
   SCOPED_TRACE(configuration + " " + to_string(operation.problem));
   const Result result = run(by, operation, configuration);
   EXPECT_EQ(result.decision, products);
-  expect_same_bits(result.c, expected(operation, products));
+  expect_same_bits(result.c, expected(operation, products, most));
 }
 
 class Int8Gemm : public SplitTest<stage> {};

@@ -214,8 +214,9 @@ float scaled_folded_ten(const std::vector<std::int64_t>& levels, double step_a, 
   return static_cast<float>(sum * (step_a * step_b));
 }
 
-std::vector<float> product(const Rows& a, const Rows& b, int products, const Epilogue& epilogue) {
-  const std::int64_t most = products == 10 ? kMostExactTenK : kMostExactK;
+std::vector<float> product(const Rows& a, const Rows& b, int products, const Epilogue& epilogue,
+                           std::int64_t most) {
+  if (products == 10) most = std::min(most, kMostExactTenK);
   const std::vector<Line> rows = lines_of(a), cols = lines_of(b);
   std::vector<float> c;
   for (const Line& row : rows) {
@@ -238,7 +239,7 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
 
 namespace {
 
-constexpr std::int64_t kPairs = 32, kChunk = 32, kMostChunks = 8;
+constexpr std::int64_t kPairs = 32, kChunk = 32, kMostChunks = 8, kSampledK = 16;
 
 // At random from 0 to count - 1.
 std::int64_t random_of(std::int64_t pair, std::int64_t count) {
@@ -251,20 +252,20 @@ std::int64_t random_of_part(std::int64_t pair, std::int64_t part, std::int64_t c
   return (part % kPairs * count + random_of(pair, count)) / kPairs;
 }
 
-// Magnitudes of a row at some k; outliers are 0 if they are not kept.
+// Elements of a row at some k; outliers are 0 if they are not kept.
 std::vector<float> sampled(const Rows& rows, std::int64_t row, const std::vector<std::int64_t>& ks,
                            bool kept) {
   std::vector<float> values;
   double roots = 0.0;
   for (const std::int64_t k : ks) {
-    values.push_back(std::fabs(rows.at(row, k)));
-    roots += near_root(values.back());
+    values.push_back(rows.at(row, k));
+    roots += near_root(std::fabs(values.back()));
   }
   const auto count = static_cast<std::int64_t>(ks.size());
   const double typical = std::pow(roots / static_cast<double>(count), 2);
   if (!kept) return values;
   const auto removes_from = [&](double bound, std::int64_t most) {
-    const auto is_above = [&](float value) { return value >= bound * typical; };
+    const auto is_above = [&](float value) { return std::fabs(value) >= bound * typical; };
     const std::int64_t allowed = count < rows.k ? 1 + 2 * most * count / rows.k : most;
     if (std::ranges::count_if(values, is_above) > allowed) return false;
     std::ranges::replace_if(values, is_above, 0.0F);
@@ -274,26 +275,50 @@ std::vector<float> sampled(const Rows& rows, std::int64_t row, const std::vector
   return values;
 }
 
-// Adds how a pair matches; `at`: from 0 to 1.
+// The squared errors by which products are rounded to the unit of a sum, over that of random bits.
+double rounding(const std::vector<float>& of_a, const std::vector<float>& of_b, double total) {
+  const double unit = std::exp2(std::ilogb(total) - 23);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    const double in_units = static_cast<double>(of_a[i]) * of_b[i] / unit;
+    squares += 12.0 * std::pow(in_units - std::nearbyint(in_units), 2);
+  }
+  return squares;
+}
+
+// Adds how a pair matches, of `all_k` products; `at`: from 0 to 1.
 void add_pair(const std::vector<float>& of_a, const std::vector<float>& of_b,
-              const std::vector<double>& at, Match& all) {
+              const std::vector<double>& at, double all_k, Match& all) {
   double squares_a = 0.0, squares_b = 0.0, squares = 0.0, roots_a = 0.0, roots_b = 0.0, roots = 0.0,
-         moment = 0.0, filled = 0.0;
+         moment = 0.0, filled = 0.0, sum = 0.0, equal = 0.0;
   const auto root = [](float value) { return value > 0.0F ? near_root(value) : 0.0F; };
   for (std::size_t i = 0; i < at.size(); ++i) {
-    const double a = of_a[i], b = of_b[i], product = root(of_a[i]) * root(of_b[i]);
+    const double a = of_a[i], b = of_b[i],
+                 product = root(std::fabs(of_a[i])) * root(std::fabs(of_b[i]));
+    sum += a * b;
     squares_a += a * a;
     squares_b += b * b;
     squares += a * a * b * b;
-    roots_a += root(of_a[i]);
-    roots_b += root(of_b[i]);
+    roots_a += root(std::fabs(of_a[i]));
+    roots_b += root(std::fabs(of_b[i]));
     roots += product;
     moment += product * at[i];
-    if (a > 0.0 && b > 0.0) ++filled;
+    if (a != 0.0 && b != 0.0) ++filled;
+    if (i < kChunk) continue;
+    if (a != 0.0 && std::fabs(of_a[i - kChunk]) == std::fabs(a)) ++equal;
+    if (b != 0.0 && std::fabs(of_b[i - kChunk]) == std::fabs(b)) ++equal;
   }
   const auto count = static_cast<double>(at.size());
+  all.equal += equal / (2.0 * count) / kPairs;
   const bool is_zero = roots_a == 0.0 || roots_b == 0.0, has_products = filled > 0.0;
-  if (!is_zero) all.zeros += (1.0 - filled / count) / kPairs;
+  if (has_products) {
+    // Of all K products, of one sign or of either.
+    const double total =
+        std::max(std::fabs(sum) * (all_k / count), std::sqrt(squares * (all_k / count)));
+    all.rounding += rounding(of_a, of_b, total) / count / kPairs;
+  } else if (is_zero) {
+    all.rounding += 1.0 / kPairs;
+  }
   all.squares += (has_products ? count * squares / (squares_a * squares_b) : 1.0) / kPairs;
   all.centre += (has_products ? moment / roots : 0.5) / kPairs;
   if (has_products) all.roots = std::min(all.roots, count * roots / (roots_a * roots_b));
@@ -321,30 +346,124 @@ Match match(const std::vector<Rows>& a, const std::vector<Rows>& b, bool kept) {
       const Rows& rows = of[of.size() > 1 ? matrix : 0];
       return sampled(rows, random_of_part(pair, part, rows.count), ks, kept);
     };
-    add_pair(values(a, pair), values(b, 37 * pair + 11), at, all);
+    add_pair(values(a, pair), values(b, 37 * pair + 11), at, static_cast<double>(all_k), all);
   }
   all.roots = std::min(all.roots, 1e30);  // of no products
   return all;
 }
 
+namespace {
+
+// The first k of a pair's sampled digits, of which the last chunk has none.
+std::int64_t sampled_from(std::int64_t pair, std::int64_t k) {
+  return random_of(pair, std::max<std::int64_t>((k + kChunk - 1) / kChunk - 1, 1)) * kChunk +
+         pair % 2 * kSampledK;
+}
+
+// Of sampled elements of an operand, the means of their digits.
+struct SampledDigits {
+  double mid = 0.0, lo = 0.0, mid_squares = 0.0, lo_squares = 0.0, filled = 0.0;
+  bool are_exact = true;
+
+  SampledDigits(const std::vector<Rows>& of, std::int64_t matrices, std::int64_t times,
+                std::int64_t plus) {
+    constexpr double kShare = 1.0 / (kPairs * kSampledK);
+    for (std::int64_t pair = 0; pair < kPairs; ++pair) {
+      const auto matrix = static_cast<std::size_t>(random_of_part(pair, 29 * pair, matrices));
+      const Rows& rows = of[of.size() > 1 ? matrix : 0];
+      const Row row = quantized(rows, random_of_part(pair, times * pair + plus, rows.count));
+      const std::int64_t first = sampled_from(pair, rows.k);
+      for (std::int64_t k = first; k < std::min(first + kSampledK, rows.k); ++k) {
+        const std::array<int, 3> of_one = digits(row.integers[static_cast<std::size_t>(k)]);
+        mid += of_one[1] * kShare;
+        lo += of_one[2] * kShare;
+        mid_squares += of_one[1] * of_one[1] * kShare;
+        lo_squares += of_one[2] * of_one[2] * kShare;
+        if (of_one[1] != 0 || of_one[2] != 0) filled += kShare;
+        are_exact = are_exact && of_one[1] % 16 == 0 && of_one[2] == 0;
+      }
+    }
+  }
+};
+
+bool have_short_significands(const std::vector<Rows>& of) {
+  for (const Rows& rows : of) {
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      for (std::int64_t k = 0; k < rows.k; ++k) {
+        if (!has_short_significand(rows.at(row, k))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+DigitSquares digit_squares(const std::vector<Rows>& a, const std::vector<Rows>& b,
+                           const Match& match, bool kept) {
+  DigitSquares squares;
+  squares.are_short = !kept && have_short_significands(a) && have_short_significands(b);
+  if (!squares.are_short && match.equal <= 0.01) return squares;
+  const auto matrices = static_cast<std::int64_t>(std::max(a.size(), b.size()));
+  const SampledDigits of_a(a, matrices, 1, 0), of_b(b, matrices, 37, 11);
+  constexpr double kUniform = (256.0 * 256.0 - 1.0) / 12.0;
+  const auto chunks_k = static_cast<double>((a[0].k + kChunk - 1) / kChunk * kChunk);
+  // A mean other than 0 adds up in all products.
+  const double six = of_a.mid_squares * of_b.lo_squares + of_a.lo_squares * of_b.mid_squares +
+                     chunks_k * std::pow(of_a.mid * of_b.lo + of_a.lo * of_b.mid, 2),
+               eight =
+                   of_a.lo_squares * of_b.lo_squares + chunks_k * std::pow(of_a.lo * of_b.lo, 2);
+  const auto is_uniform = [](const SampledDigits& of) {
+    return std::fabs(of.lo_squares - of.filled * kUniform) <= 0.25 * of.filled * kUniform;
+  };
+  squares.six = std::max(six / (2.2 * kUniform * kUniform), 1.0);
+  squares.eight = std::max(eight / (1.1 * kUniform * kUniform), 1.0);
+  squares.are_exact = squares.are_short && of_a.are_exact && of_b.are_exact;
+  if (!squares.are_short && !(is_uniform(of_a) && is_uniform(of_b))) squares.rounded = 3.0;
+  return squares;
+}
+
 Statistics statistics(const std::vector<Rows>& a, const std::vector<Rows>& b) {
-  return {widths(a), widths(b), match(a, b)};
+  const Match of_pairs = match(a, b);
+  return {widths(a),
+          widths(b),
+          of_pairs,
+          false,
+          digit_squares(a, b, of_pairs),
+          static_cast<double>((a[0].k + kChunk - 1) / kChunk * kChunk)};
 }
 
 double expected_error(int products, const Statistics& of, double summed) {
   const Widths &a = of.a, &b = of.b;
-  const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 5e-20;
-  const double rounded = products == 10 ? 1.2e-15 / 65536.0 : 1.2e-15;
-  // Zeros add nothing to a sum in FP32, and where large products come last few are added to them.
-  const double filled = of.kept ? (1.0 - a.zeros) * (1.0 - b.zeros) : 1.0 - of.match.zeros;
+  const double left_out = products == 6   ? 7.9e-16 * of.digits.six
+                          : products == 8 ? 1.2e-20 * of.digits.eight
+                                          : 5e-20;
+  const double rounded = products == 10 ? 1.2e-15 / 65536.0 : 1.2e-15 * of.digits.rounded;
+  // Where large products come last, few are added to them; and some additions hardly round.
   const double follow = std::pow(std::min(1.0, 2.02 * (1.0 - of.match.centre)), 4);
-  const double in_fp32 = 1.7e-8 * 1.7e-8 * summed * filled * follow;
+  const auto in_fp32_of = [&](bool are_rounded) {
+    double added = are_rounded ? std::min(1.0, 1.03 * of.match.rounding) : 1.0;
+    if (of.kept) added = std::min(added, (1.0 - a.zeros) * (1.0 - b.zeros));
+    const double error = 1.7e-8 * 1.7e-8 * summed * added * follow;
+    return of.kept ? error : std::max(error, 1.5 * 3.6e-15);
+  };
+  // Nor do digits of short significands round, or leave anything out.
+  const bool does_not_round = products == 6   ? of.digits.are_exact
+                              : products == 8 ? of.digits.are_short
+                                              : false;
+  const double in_fp32 = in_fp32_of(!does_not_round);
   const double loss = std::max(1.0, 1.0 / of.match.squares),
                most_loss = std::pow(std::min(1.0, 1.15 * of.match.roots), -8);
   // Where both operands are wide, few products make up an element.
   const double both = std::max(1.0, std::sqrt(std::min(a.spread, b.spread) / 16.0));
-  const double error =
-      (loss * (left_out * a.width * b.width + rounded * (a.width + b.width)) + 3.6e-15) / in_fp32;
+  const double last =
+      3.6e-15 / 2.0 + (products == 10 ? 0.0 : 4.8e-15 * loss * a.width * b.width / of.k);
+  const double error = (loss * (left_out * a.width * b.width + rounded * (a.width + b.width)) +
+                        std::max(last, 3.6e-15)) /
+                       in_fp32;
+  const double exact_error = products == 8 && of.digits.are_short && !of.digits.are_exact
+                                 ? 1.5 * last / in_fp32_of(true)
+                                 : 0.0;
   // Of the row of the largest spread and a mean column, or the other way round.
   const auto error_of_most = [&](const Widths& of_most, const Widths& other, double times_most,
                                  double times_other) {
@@ -355,18 +474,24 @@ double expected_error(int products, const Statistics& of, double summed) {
   };
   const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;
   const double times_b = b.width == 0.0 ? 1.0 : b.spread / b.width;
-  return std::max(
-      {error, error_of_most(a, b, times_a, times_b), error_of_most(b, a, times_b, times_a)});
+  return std::max({error, exact_error, error_of_most(a, b, times_a, times_b),
+                   error_of_most(b, a, times_b, times_a)});
 }
 
 int decision(const Statistics& of, double summed, bool allows_ten, double in_fp32) {
   // Almost equal elements are all rounded to the same side.
   const auto is_flat = [](double width) { return width > 0.0 && width < 0.6366 * 1.003; };
   const bool are_flat = is_flat(of.a.width) && is_flat(of.b.width);
+  Statistics uniform = of;
+  uniform.digits.eight = uniform.digits.rounded = 1.0;
+  uniform.digits.are_exact = uniform.digits.are_short;
+  uniform.k = 1e30;
   for (const int products : {6, 8, 10}) {
     if (products < 10 ? are_flat : !allows_ten) continue;
     const double allowed = products == 10 ? std::max(summed, in_fp32) : summed;
     if (expected_error(products, of, allowed) <= 1.0) return products;
+    // Ten are at least as accurate as eight of evenly distributed digits.
+    if (products == 10 && !are_flat && expected_error(8, uniform, summed) <= 1.0) return products;
   }
   return 64;
 }

@@ -39,12 +39,25 @@ Widths kept_widths(const std::vector<Rows>& products);
 
 // How rows and columns match along k, of a sample of 32 pairs: the mean of a²·b² over the mean of
 // a² times that of b², and its mean over the pairs; the same of square roots, the least; the mean
-// place of products along k, from 0 to 1; the mean share of products that are 0. `kept`: without
-// outliers.
+// place of products along k, from 0 to 1; the squared error of adding a product to a sum in FP32,
+// in units of that of random bits, its mean; the mean share of elements that are equal to another
+// one, 32 sampled k before it. `kept`: without outliers.
 struct Match {
-  double squares = 1.0, roots = 1.0, centre = 0.5, zeros = 0.0;
+  double squares = 1.0, roots = 1.0, centre = 0.5, rounding = 1.0, equal = 0.0;
 };
 Match match(const std::vector<Rows>& a, const std::vector<Rows>& b, bool kept = false);
+
+// What six and eight products leave out, and what an operand loses by rounding, squared, in units
+// of that of evenly distributed digits, at least 1: of a sample, 16 k of a row of each of 32 pairs.
+// All are 1 unless significands are short, or 1 % of the elements are equal. `are_short`: both
+// operands have short significands only; `are_exact`: and all sampled lo are 0 and mid multiples of
+// 16.
+struct DigitSquares {
+  double six = 1.0, eight = 1.0, rounded = 1.0;
+  bool are_short = false, are_exact = false;
+};
+DigitSquares digit_squares(const std::vector<Rows>& a, const std::vector<Rows>& b,
+                           const Match& match, bool kept = false);
 
 // hi, mid and lo, each from -128 to 127: x = hi·2^16 + mid·2^8 + lo.
 std::array<int, 3> digits(std::int32_t x);
@@ -56,25 +69,28 @@ float folded(const std::vector<std::int64_t>& levels);
 float scaled_folded_ten(const std::vector<std::int64_t>& levels, double step_a, double step_b);
 
 // So many products are summed exactly; a longer K is computed in parts, each added to C. With ten
-// products a level has more of them.
+// products a level has more of them: where they are allowed, kMostExactTenK is the limit of all.
 inline constexpr std::int64_t kMostExactK = 43552, kMostExactTenK = 32736;
 
-// C, row by row, from 6, 8 or 10 products of digits.
+// C, row by row, from 6, 8 or 10 products of digits. `most`: K of a part.
 std::vector<float> product(const Rows& a, const Rows& b, int products,
-                           const Epilogue& epilogue = {});
+                           const Epilogue& epilogue = {}, std::int64_t most = kMostExactK);
 
-// What decides: the widths of both operands, and how they match. `kept`: both without outliers;
-// then the product of both operands' typical elements alone is no element.
+// What decides: the widths of both operands, how they match, and their digits. `kept`: both without
+// outliers; then the product of both operands' typical elements alone is no element.
 struct Statistics {
   Widths a, b;
   Match match = {};
   bool kept = false;
+  DigitSquares digits = {};
+  double k = 1e30;
 };
 Statistics statistics(const std::vector<Rows>& a, const std::vector<Rows>& b);
 
-// The errors squared that are expected of 6, 8 and 10 products of digits, in units of that of a sum
-// in FP32 that adds `summed` products one after another: the relative error in the Frobenius norm,
-// or, if it is larger, half of that of an element in the row, or column, of the largest spread.
+// The errors squared that are expected of 6, 8 and 10 products of digits, in units of what is
+// allowed: that of a sum in FP32 that adds `summed` products one after another, or of a rounding:
+// the relative error in the Frobenius norm, or, if it is larger, half of that of an element in the
+// row, or column, of the largest spread.
 double expected_error(int products, const Statistics& of, double summed);
 // The fewest products that are no less accurate than FP32, or 64: none are.
 int decision(const Statistics& of, double summed, bool allows_ten,
