@@ -58,9 +58,20 @@ __device__ inline DigitSample sample_digits(const Planes& planes, const std::byt
   return sample;
 }
 
+// Of all lanes' rows.
 __device__ inline DigitSample sum_of_lanes(const DigitSample& of) {
-  return {sum_of_lanes(of.mid),        sum_of_lanes(of.lo),     sum_of_lanes(of.mid_squares),
-          sum_of_lanes(of.lo_squares), sum_of_lanes(of.filled), sum_of_lanes(of.rest)};
+  return {0,
+          0,
+          sum_of_lanes(of.mid_squares),
+          sum_of_lanes(of.lo_squares),
+          sum_of_lanes(of.filled),
+          sum_of_lanes(of.rest)};
+}
+
+// A sum squared has the products of all pairs of its terms.
+__device__ inline DigitProducts products_of_lanes(const DigitSample& of) {
+  return {sum_of_lanes(of.mid * of.mid - of.mid_squares),
+          sum_of_lanes(of.lo * of.lo - of.lo_squares)};
 }
 
 // One warp: from the digits of both operands.
@@ -71,7 +82,8 @@ __device__ inline DigitSquares sample_squares(const GemmParams& params, float k)
   const DigitSample a = sample_digits(params.a, params.planes_a, params.rows_a, matrices, pair),
                     b = sample_digits(params.b, params.planes_b, params.rows_b, matrices,
                                       37 * pair + 11);
-  return squares_of(sum_of_lanes(a), sum_of_lanes(b), kPairs * kSampledK, k);
+  return squares_of(sum_of_lanes(a), sum_of_lanes(b), products_of_lanes(a), products_of_lanes(b),
+                    kPairs, kSampledK, k);
 }
 
 // The decision, the same in all blocks: each reduces the same numbers in the same order.

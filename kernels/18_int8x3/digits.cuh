@@ -236,7 +236,8 @@ enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32, kF
 constexpr float kLeftOut = 7.9e-16F;   // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
 constexpr float kLowest = 1.2e-20F;    // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
 constexpr float kLeftOutTen = 5e-20F;  // ten: three products of level 4, with margin
-constexpr float kRounded = 1.2e-15F;   // (√(1/12) / 2^23)², with margin
+constexpr float kFewLeftOutTen = 4.0F * kLeftOutTen;  // of few values, whose digits may be large
+constexpr float kRounded = 1.2e-15F;                  // (√(1/12) / 2^23)², with margin
 constexpr float kRoundedTen = kRounded / 65536.0F;
 constexpr float kLowLevels = 4.8e-15F;  // ten: none. ±2^-9 of a sum in units of 127.5², squared
 constexpr float kFolded = 3.6e-15F;     // (1 / 2^24)²
@@ -332,9 +333,9 @@ struct Match {
 };
 constexpr float kFewValues = 0.01F;
 
-// Sums over sampled elements of an operand.
+// Sums over sampled elements of rows of an operand.
 struct DigitSample {
-  int mid = 0, lo = 0;                  // digits
+  int mid = 0, lo = 0;                  // digits; of one row only
   int mid_squares = 0, lo_squares = 0;  // their squares
   int filled = 0;                       // elements of which mid or lo is not 0
   int rest = 0;  // 0: lo is 0 and mid a multiple of 16, so that nothing is left out, nor rounded
@@ -359,29 +360,39 @@ struct alignas(16) DigitSquares {
   float rest = 0.0F;  // of both samples; 0: products are exact
 };
 
-// `count`: sampled elements of each operand. Digits with a mean other than 0, such as many of -128,
-// add up in all K products: squared, K times as fast. Where lo digits are not uniform, elements
-// have few different values, whose roundings may all be as large as ½.
+// Of each row, the sum of the products of two of its digits, not of the same one.
+struct DigitProducts {
+  int mid = 0, lo = 0;
+};
+
+// Of kPairs rows of each operand, `sampled` elements each. Digits of a row whose mean is not 0,
+// such as many of -128, add up in all K products: squared, K times as fast. Where lo digits are not
+// uniform, elements have few different values, whose roundings may all be as large as ½.
 __host__ __device__ inline DigitSquares squares_of(const DigitSample& a, const DigitSample& b,
-                                                   float count, float k) {
+                                                   const DigitProducts& of_a,
+                                                   const DigitProducts& of_b, int rows, int sampled,
+                                                   float k) {
   constexpr float kUniform = 5461.25F;  // mean square of a uniform digit: (256² − 1) / 12
   constexpr float kMargin = 1.1F;       // the sample's
+  constexpr float kNoise = 200.0F;      // of a mean product of two digits: twice what 32 rows have
   constexpr float kNotUniform = 0.25F;  // so far from kUniform
   constexpr float kHalf = 3.0F;         // ½² over 1/12
-  const float of_mean = 1.0F / count, of_square = of_mean / kUniform;
-  const auto mean = [=](int sum) { return static_cast<float>(sum) * of_mean; };
-  const auto square = [=](int sum) { return static_cast<float>(sum) * of_square; };
-  // Of a product of two digits, or of a sum of two: the mean square over kUniform².
-  const auto of_means = [=](float both) { return k * (both * both) / (kUniform * kUniform); };
+  const float of_squares = 1.0F / (static_cast<float>(rows * sampled) * kUniform),
+              of_products = 1.0F / static_cast<float>(rows * sampled * (sampled - 1));
+  const auto square = [=](int sum) { return static_cast<float>(sum) * of_squares; };
+  const auto product = [=](int sum) {
+    return std::fmax(static_cast<float>(sum) * of_products - kNoise, 0.0F) / kUniform;
+  };
   const auto is_uniform = [](const DigitSample& of) {
     const float expected = static_cast<float>(of.filled) * kUniform;
     return std::fabs(static_cast<float>(of.lo_squares) - expected) <= kNotUniform * expected;
   };
-  const float six = square(a.mid_squares) * square(b.lo_squares) +
-                    square(a.lo_squares) * square(b.mid_squares) +
-                    of_means(mean(a.mid) * mean(b.lo) + mean(a.lo) * mean(b.mid)),
-              eight =
-                  square(a.lo_squares) * square(b.lo_squares) + of_means(mean(a.lo) * mean(b.lo));
+  const float six =
+                  square(a.mid_squares) * square(b.lo_squares) +
+                  square(a.lo_squares) * square(b.mid_squares) +
+                  k * (product(of_a.mid) * product(of_b.lo) + product(of_a.lo) * product(of_b.mid)),
+              eight = square(a.lo_squares) * square(b.lo_squares) +
+                      k * (product(of_a.lo) * product(of_b.lo));
   return {std::fmax(six / (2.0F * kMargin), 1.0F), std::fmax(eight / kMargin, 1.0F),
           is_uniform(a) && is_uniform(b) ? 1.0F : kHalf, static_cast<float>(a.rest + b.rest)};
 }
@@ -463,7 +474,8 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
   // Also where eight products of uniform digits would do. So digits alone never decide for FP64
   // where `refine` runs: in that case its blocks overwrite them, and others may still sample them.
   if (allows_ten && least <= Path::kTen &&
-      (is_accurate(kLeftOutTen, kRoundedTen, of_digits(allowed_of_ten, true)) ||
+      (is_accurate(match.equal > kFewValues ? kFewLeftOutTen : kLeftOutTen, kRoundedTen,
+                   of_digits(allowed_of_ten, true)) ||
        (!are_flat && is_accurate(kLowest, kRounded, of_short)))) {
     return Path::kTen;
   }
