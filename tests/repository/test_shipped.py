@@ -35,16 +35,12 @@ def test_baseline_rows(rung):
     assert [path for path in BASELINES if not wanted <= benchmarks(path)] == []
 
 
-# Not measured on that GPU yet: there their verdict is `new`.
-NEW = {"nvidia-h200": {f"Int8x3.fp64/{n}x{n}x{n}" for n in (1024, 2048, 4096)}}
-
-
 def test_the_baselines_cover_the_gated_suite():
     names = read_suite(RUNGS)
     assert len(names) == len(set(names))
     assert BASELINES
     for path in BASELINES:
-        assert set(names) - benchmarks(path) == NEW.get(path.stem, set()), path
+        assert set(names) - benchmarks(path) == set(), path
 
 
 @pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)

@@ -134,7 +134,7 @@ def above(rows: Iterable[AccuracyRow]) -> list[AccuracyRow]:
 
 RESULTS = REPOSITORY / "bench" / "results"
 # Whose rows the pages show: of the newest kernels.
-ACCURACY = Path("bench/results/nvidia-h100-80gb-hbm3-accuracy.json")
+ACCURACY = Path("bench/results/nvidia-h200-accuracy.json")
 INNER = (16, 64, 128, 256, 512, 1024, 4096, 16384)
 SHAPES = [
     f"{outer}x{k}" for outer in ("256x256", "1024x1024", "1023x1025", "2048x2048") for k in INNER
