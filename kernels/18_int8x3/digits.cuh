@@ -427,8 +427,8 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
               follow4 = (follow * follow) * (follow * follow);
   float rounding = std::fmin(kRoundingMargin * match.rounding, 1.0F);
   if (without_outliers) rounding = std::fmin((1.0F - a.last) * (1.0F - b.last), rounding);
-  const auto of_digits = [&](float squared, bool are_rounded) {
-    const float error = squared * follow4 * (are_rounded ? rounding : 1.0F);
+  const auto allowed_with = [&](float squared, bool rounds) {
+    const float error = squared * follow4 * (rounds ? rounding : 1.0F);
     return without_outliers ? error : std::fmax(error, kLeastAllowed);
   };
   const float loss = std::fmax(1.0F / match.squares, 1.0F);
@@ -459,7 +459,7 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
   const float last_steps = kFolded / 2.0F + kLowLevels * loss * (a.width * b.width) / k,
               last = std::fmax(kFolded, last_steps);
   const bool are_exact = are_short && digits.rest == 0.0F;
-  const float of_short = of_digits(allowed, !are_short), of_any = of_digits(allowed, true);
+  const float of_short = allowed_with(allowed, !are_short), of_any = allowed_with(allowed, true);
   if (least <= Path::kSix && !are_flat &&
       is_accurate(kLeftOut * digits.six, rounded, are_exact ? of_short : of_any, last)) {
     return Path::kSix;
@@ -475,7 +475,7 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
   // where `refine` runs: in that case its blocks overwrite them, and others may still sample them.
   if (allows_ten && least <= Path::kTen &&
       (is_accurate(match.equal > kFewValues ? kFewLeftOutTen : kLeftOutTen, kRoundedTen,
-                   of_digits(allowed_of_ten, true)) ||
+                   allowed_with(allowed_of_ten, true)) ||
        (!are_flat && is_accurate(kLowest, kRounded, of_short)))) {
     return Path::kTen;
   }

@@ -115,8 +115,7 @@ __device__ inline void leave_out_outliers(const Job& job, unsigned pair,
   }
 }
 
-// An even power of two by which the largest of all lanes' magnitudes, if it is not 0, comes to 1
-// … 4.
+// An even power of two by which the largest of all lanes' magnitudes comes to ½ … 4.
 __device__ inline float scale_of_largest(float largest) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) {

@@ -307,7 +307,8 @@ Path decided(const model::Statistics& of, double summed, Path least = Path::kSix
                   static_cast<float>(w.most), static_cast<float>(w.zeros)};
   };
   const Match match{static_cast<float>(of.match.squares), static_cast<float>(of.match.roots),
-                    static_cast<float>(of.match.centre), static_cast<float>(of.match.rounding)};
+                    static_cast<float>(of.match.centre), static_cast<float>(of.match.rounding),
+                    static_cast<float>(of.match.equal)};
   const DigitSquares digits{static_cast<float>(of.digits.six), static_cast<float>(of.digits.eight),
                             static_cast<float>(of.digits.rounded),
                             of.digits.are_exact ? 0.0F : 1.0F};
@@ -370,6 +371,62 @@ TEST(Decision, MatchesModelAtItsThresholds) {
   expect_threshold({10, 90, 900}, {100, 200, 200});
   expect_threshold_of({{4, 4, 4, 0.5}, even(4), {}, true});  // rows of A are half zeros
   expect_threshold_of({{4, 4, 9, 0.9}, {4, 9, 9, 0.7}, {}, true});
+}
+
+// With digits that are not uniform, few values, short significands, and a fold that rounds.
+TEST(Decision, MatchesModelForDigits) {
+  int taken[65] = {};
+  for (const double width : {2.0, 12.0, 60.0}) {
+    for (const double rounding : {1.0, 0.1, 0.0}) {
+      for (const double equal : {0.0, 0.02}) {
+        for (const model::DigitSquares& digits : {model::DigitSquares{},
+                                                  {.six = 9.0},
+                                                  {.eight = 1e5, .rounded = 3.0},
+                                                  {.are_short = true},
+                                                  {.are_short = true, .are_exact = true}}) {
+          for (const double k : {200.0, 1e6}) {
+            for (const double summed : {30.0, 200.0, 1000.0, 7000.0}) {
+              const model::Widths widths{width, 1.1 * width, 1.3 * width};
+              const model::Statistics of{widths, widths, {.rounding = rounding, .equal = equal},
+                                         false,  digits, k};
+              const int products = model::decision(of, summed, true);
+              EXPECT_EQ(static_cast<int>(decided(of, summed)), products)
+                  << width << " " << rounding << " " << equal << " " << digits.six << " "
+                  << digits.are_short << " " << k << " " << summed;
+              ++taken[products];
+            }
+          }
+        }
+      }
+    }
+  }
+  for (const int products : {6, 8, 10}) EXPECT_GT(taken[products], 20) << products;
+  // Ten products of few values leave out more.
+  const model::Widths wide{900, 900, 900};
+  EXPECT_EQ(decided({wide, wide, {.equal = 0.0}}, 1500), Path::kTen);
+  EXPECT_EQ(decided({wide, wide, {.equal = 0.02}}, 1500), Path::kFp64);
+}
+
+// All mid, or lo, are -128: they add up in all products.
+TEST(Decision, CountsDigitsWithAMean) {
+  constexpr int kRows = 32, kSampled = 16, kSum = -128 * kSampled, kSquares = kSampled * 128 * 128;
+  constexpr float kK = 1000.0F;
+  const auto squares_with = [](bool mid_of_a) {
+    DigitSample a, b;
+    DigitProducts of_a, of_b;
+    (mid_of_a ? a.mid_squares : a.lo_squares) = b.lo_squares = kRows * kSquares;
+    (mid_of_a ? of_a.mid : of_a.lo) = of_b.lo = kRows * (kSum * kSum - kSquares);
+    a.filled = b.filled = kRows * kSampled;
+    return squares_of(a, b, of_a, of_b, kRows, kSampled, kK);
+  };
+  const double uniform = (256.0 * 256.0 - 1.0) / 12.0, square = 128.0 * 128.0 / uniform,
+               mean = (128.0 * 128.0 - 200.0) / uniform, all = square * square + kK * mean * mean;
+  const DigitSquares six = squares_with(true), eight = squares_with(false);
+  EXPECT_NEAR(six.six, all / 2.2, 1e-4 * all);
+  EXPECT_EQ(six.eight, 1.0F);
+  EXPECT_NEAR(eight.eight, all / 1.1, 1e-4 * all);
+  EXPECT_EQ(eight.six, 1.0F);
+  EXPECT_EQ(six.rounded, 3.0F);
 }
 
 // Where few products are not of zeros, one alone may make up an element of C.
