@@ -25,23 +25,17 @@ __device__ inline Match match_of_pairs(const float4* pairs) {
   return {sum.x * kOfPair, 1.0F / sum.z, sum.y * kOfPair, sum.w * kOfPair, equal * kOfPair};
 }
 
-__device__ inline int sum_of_lanes(int sum) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(~0U, sum);
-#else
-  return sum_over_lanes(sum);
-#endif
-}
-
 // One warp: samples digits of an operand, kSampledK of each pair's row: half a chunk. `rows`: of
-// all matrices; `part`: as in match.cuh. Returns the lane's.
+// all matrices; `part`: as in match.cuh.
 constexpr int kSampledK = kSegment;
-__device__ inline DigitSample sample_digits(const Planes& planes, const std::byte* digits,
-                                            float rows, std::int64_t matrices, unsigned part) {
+__device__ inline DigitSums sample_digits(const Planes& planes, const std::byte* digits, float rows,
+                                          std::int64_t matrices, unsigned part) {
   const unsigned pair = threadIdx.x % 32;
   const std::int64_t matrix = random_of_part(pair, 29 * pair, matrices);
   const auto of_matrix = static_cast<std::int64_t>(rows / static_cast<float>(planes.matrices));
-  const std::int64_t row = random_of_part(pair, part, of_matrix);
+  // A float above 2^24 may be too large.
+  const std::int64_t inside = of_matrix < planes.rows() ? of_matrix : planes.rows();
+  const std::int64_t row = random_of_part(pair, part, inside);
   // Only the last chunk may be partial.
   const std::int64_t whole = planes.chunks_k > 1 ? planes.chunks_k - 1 : 1;
   const std::byte* from =
@@ -50,28 +44,18 @@ __device__ inline DigitSample sample_digits(const Planes& planes, const std::byt
   const auto mid = device::load_vector<float4>(reinterpret_cast<const float*>(from + kNextPlane)),
              lo =
                  device::load_vector<float4>(reinterpret_cast<const float*>(from + 2 * kNextPlane));
-  DigitSample sample;
-  sample.add(bits_of(mid.x), bits_of(lo.x));
-  sample.add(bits_of(mid.y), bits_of(lo.y));
-  sample.add(bits_of(mid.z), bits_of(lo.z));
-  sample.add(bits_of(mid.w), bits_of(lo.w));
-  return sample;
-}
-
-// Of all lanes' rows.
-__device__ inline DigitSample sum_of_lanes(const DigitSample& of) {
-  return {0,
-          0,
-          sum_of_lanes(of.mid_squares),
-          sum_of_lanes(of.lo_squares),
-          sum_of_lanes(of.filled),
-          sum_of_lanes(of.rest)};
-}
-
-// A sum squared has the products of all pairs of its terms.
-__device__ inline DigitProducts products_of_lanes(const DigitSample& of) {
-  return {sum_of_lanes(of.mid * of.mid - of.mid_squares),
-          sum_of_lanes(of.lo * of.lo - of.lo_squares)};
+  RowDigits of_row;
+  of_row.add(bits_of(mid.x), bits_of(lo.x));
+  of_row.add(bits_of(mid.y), bits_of(lo.y));
+  of_row.add(bits_of(mid.z), bits_of(lo.z));
+  of_row.add(bits_of(mid.w), bits_of(lo.w));
+  // A sum squared has the products of all pairs of its terms.
+  return {.mid_squares = sum_over_lanes(of_row.mid_squares),
+          .lo_squares = sum_over_lanes(of_row.lo_squares),
+          .filled = sum_over_lanes(of_row.filled),
+          .rest = sum_over_lanes(of_row.rest),
+          .mid_products = sum_over_lanes(of_row.mid * of_row.mid - of_row.mid_squares),
+          .lo_products = sum_over_lanes(of_row.lo * of_row.lo - of_row.lo_squares)};
 }
 
 // One warp: from the digits of both operands.
@@ -79,11 +63,10 @@ __device__ inline DigitSquares sample_squares(const GemmParams& params, float k)
   const std::int64_t matrices =
       params.a.matrices > params.b.matrices ? params.a.matrices : params.b.matrices;
   const unsigned pair = threadIdx.x % 32;
-  const DigitSample a = sample_digits(params.a, params.planes_a, params.rows_a, matrices, pair),
-                    b = sample_digits(params.b, params.planes_b, params.rows_b, matrices,
-                                      37 * pair + 11);
-  return squares_of(sum_of_lanes(a), sum_of_lanes(b), products_of_lanes(a), products_of_lanes(b),
-                    kPairs, kSampledK, k);
+  const DigitSums a = sample_digits(params.a, params.planes_a, params.rows_a, matrices, pair),
+                  b = sample_digits(params.b, params.planes_b, params.rows_b, matrices,
+                                    37 * pair + 11);
+  return squares_of(a, b, kPairs, kSampledK, k);
 }
 
 // The decision, the same in all blocks: each reduces the same numbers in the same order.

@@ -333,9 +333,9 @@ struct Match {
 };
 constexpr float kFewValues = 0.01F;
 
-// Sums over sampled elements of rows of an operand.
-struct DigitSample {
-  int mid = 0, lo = 0;                  // digits; of one row only
+// Sums over sampled elements of a row.
+struct RowDigits {
+  int mid = 0, lo = 0;                  // digits
   int mid_squares = 0, lo_squares = 0;  // their squares
   int filled = 0;                       // elements of which mid or lo is not 0
   int rest = 0;  // 0: lo is 0 and mid a multiple of 16, so that nothing is left out, nor rounded
@@ -360,18 +360,17 @@ struct alignas(16) DigitSquares {
   float rest = 0.0F;  // of both samples; 0: products are exact
 };
 
-// Of each row, the sum of the products of two of its digits, not of the same one.
-struct DigitProducts {
-  int mid = 0, lo = 0;
+// Sums over rows of an operand.
+struct DigitSums {
+  int mid_squares = 0, lo_squares = 0, filled = 0, rest = 0;  // of RowDigits
+  int mid_products = 0, lo_products = 0;  // of two digits of a row, not of the same one
 };
 
-// Of kPairs rows of each operand, `sampled` elements each. Digits of a row whose mean is not 0,
+// Of so many rows of each operand, `sampled` elements each. Digits of a row whose mean is not 0,
 // such as many of -128, add up in all K products: squared, K times as fast. Where lo digits are not
 // uniform, elements have few different values, whose roundings may all be as large as ½.
-__host__ __device__ inline DigitSquares squares_of(const DigitSample& a, const DigitSample& b,
-                                                   const DigitProducts& of_a,
-                                                   const DigitProducts& of_b, int rows, int sampled,
-                                                   float k) {
+__host__ __device__ inline DigitSquares squares_of(const DigitSums& a, const DigitSums& b, int rows,
+                                                   int sampled, float k) {
   constexpr float kUniform = 5461.25F;  // mean square of a uniform digit: (256² − 1) / 12
   constexpr float kMargin = 1.1F;       // the sample's
   constexpr float kNoise = 200.0F;      // of a mean product of two digits: twice what 32 rows have
@@ -383,16 +382,16 @@ __host__ __device__ inline DigitSquares squares_of(const DigitSample& a, const D
   const auto product = [=](int sum) {
     return std::fmax(static_cast<float>(sum) * of_products - kNoise, 0.0F) / kUniform;
   };
-  const auto is_uniform = [](const DigitSample& of) {
+  const auto is_uniform = [](const DigitSums& of) {
     const float expected = static_cast<float>(of.filled) * kUniform;
     return std::fabs(static_cast<float>(of.lo_squares) - expected) <= kNotUniform * expected;
   };
-  const float six =
-                  square(a.mid_squares) * square(b.lo_squares) +
-                  square(a.lo_squares) * square(b.mid_squares) +
-                  k * (product(of_a.mid) * product(of_b.lo) + product(of_a.lo) * product(of_b.mid)),
+  const float six = square(a.mid_squares) * square(b.lo_squares) +
+                    square(a.lo_squares) * square(b.mid_squares) +
+                    k * (product(a.mid_products) * product(b.lo_products) +
+                         product(a.lo_products) * product(b.mid_products)),
               eight = square(a.lo_squares) * square(b.lo_squares) +
-                      k * (product(of_a.lo) * product(of_b.lo));
+                      k * (product(a.lo_products) * product(b.lo_products));
   return {std::fmax(six / (2.0F * kMargin), 1.0F), std::fmax(eight / kMargin, 1.0F),
           is_uniform(a) && is_uniform(b) ? 1.0F : kHalf, static_cast<float>(a.rest + b.rest)};
 }

@@ -412,12 +412,12 @@ TEST(Decision, CountsDigitsWithAMean) {
   constexpr int kRows = 32, kSampled = 16, kSum = -128 * kSampled, kSquares = kSampled * 128 * 128;
   constexpr float kK = 1000.0F;
   const auto squares_with = [](bool mid_of_a) {
-    DigitSample a, b;
-    DigitProducts of_a, of_b;
+    DigitSums a, b;
+    const int products = kRows * (kSum * kSum - kSquares);
     (mid_of_a ? a.mid_squares : a.lo_squares) = b.lo_squares = kRows * kSquares;
-    (mid_of_a ? of_a.mid : of_a.lo) = of_b.lo = kRows * (kSum * kSum - kSquares);
+    (mid_of_a ? a.mid_products : a.lo_products) = b.lo_products = products;
     a.filled = b.filled = kRows * kSampled;
-    return squares_of(a, b, of_a, of_b, kRows, kSampled, kK);
+    return squares_of(a, b, kRows, kSampled, kK);
   };
   const double uniform = (256.0 * 256.0 - 1.0) / 12.0, square = 128.0 * 128.0 / uniform,
                mean = (128.0 * 128.0 - 200.0) / uniform, all = square * square + kK * mean * mean;

@@ -194,36 +194,66 @@ TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
   }
 }
 
-// All digits as large as they become together, and all products of one sign: -126·2^16 - 128·2^8 -
-// 128 with tails of -127, but for one element that sets the scale. Only ten products are taken
-// then.
-Operation one_signed_operation(std::int64_t k) {
-  Operation operation(Problem::dense({1, 1, k}));
-  constexpr double kInteger = -126.0 * 65536 - 128 * 256 - 128;
-  for (std::vector<float>* values : {&operation.a, &operation.b}) {
-    std::fill(values->begin(), values->end(), static_cast<float>(kInteger - 0.5));
-    (*values)[static_cast<std::size_t>(k / 2)] = -8355700.0F;
-  }
-  const auto row = models::int8x3::quantized(operation.rows(Operand::kA, 0), 0);
-  EXPECT_EQ(row.integers[0], kInteger);
-  return operation;
-}
+// One row and one column whose digits are as large as they become together, with products of one
+// sign: -126·2^16 - 128·2^8 - 128, but for one element that sets the scale. `rest`: half of a unit,
+// for tails of -127. They are none that are sampled, so that the others decide.
+struct OneSigned {
+  Operation operation;
+  std::int64_t row = 0, col = 0;
 
-// A part of K may fill int32, what is left is added in FP32.
+  explicit OneSigned(std::int64_t k, double rest = 0.0)
+      : operation(Problem::dense({64, 64, k}, Op::kN, Op::kT)) {
+    for (std::vector<float>* values : {&operation.a, &operation.b}) {
+      for (float& x : *values) x = std::copysign(0.75F + x * x / 4.0F, x);
+    }
+    row = set(operation.a, rest);
+    col = set(operation.b, rest);
+  }
+
+  std::int64_t set(std::vector<float>& values, double rest) {
+    constexpr double kInteger = -126.0 * 65536 - 128 * 256 - 128;
+    const std::int64_t k = operation.problem.shape.k;
+    for (std::int64_t at = 0;; ++at) {  // of two neighbours one is sampled
+      const auto first = values.begin() + at * k;
+      const std::vector<float> before(first, first + k);
+      std::fill(first, first + k, static_cast<float>(kInteger - rest));
+      first[k / 2] = -8355700.0F;
+      const auto a = operation.all_rows(Operand::kA), b = operation.all_rows(Operand::kB);
+      if (models::int8x3::match(a, b).equal == 0.0) return at;
+      std::copy(before.begin(), before.end(), first);
+    }
+  }
+
+  // Their product is the model's. `most`: K of a part.
+  void expect(const Stage& by, int products, const std::string& configuration,
+              std::int64_t most) const {
+    SCOPED_TRACE(configuration + " " + to_string(operation.problem));
+    const std::int64_t k = operation.problem.shape.k;
+    Operation alone(Problem::dense({1, 1, k}, Op::kN, Op::kT));
+    std::copy_n(operation.a.begin() + row * k, k, alone.a.begin());
+    std::copy_n(operation.b.begin() + col * k, k, alone.b.begin());
+    const Result result = run(by, operation, configuration);
+    EXPECT_EQ(result.decision, products);
+    const float c = result.c[static_cast<std::size_t>(row * 64 + col)];
+    expect_same_bits({c}, int8x3::expected(alone, products, most));
+  }
+};
+
+// Level 2 sums to 48640 per k. One part of K may fill int32, what is left is added in FP32.
 TEST_F(Int8Gemm, SplitsKBeforeInt32Overflows) {
-  expect_model(ten(), one_signed_operation(models::int8x3::kMostExactTenK + 96), 10, "128x64");
-  const Operation operation(Problem::dense({3, 2, models::int8x3::kMostExactK + 1504}));
   using models::int8x3::kMostExactK, models::int8x3::kMostExactTenK;
-  expect_model(eight(), operation, 8, "128x64", kMostExactTenK);
-  if (TILEGATE_ON_SIMT && !is_thorough()) return;  // the executor takes 2 s for each
+  const OneSigned all(kMostExactK + 1504);
+  all.expect(eight(), 8, "128x64", kMostExactTenK);
+  if (TILEGATE_ON_SIMT && !is_thorough()) return;  // the executor takes seconds for each
   for (const std::string configuration : kConfigurations) {
     const std::int64_t most = configuration == "128x64warps" ? kMostExactK : kMostExactTenK;
-    expect_model(stage, operation, 6, configuration, most);
-    expect_model(eight(), operation, 8, configuration, most);
+    all.expect(stage, 6, configuration, most);
+    all.expect(eight(), 8, configuration, most);
   }
-  const Operation shared(Problem::dense({3, 2, models::int8x3::kMostExactK}));
-  expect_model(stage, shared, 6, "128x128streamk");
-  expect_model(stage, shared, 6, "128x128pairsstreamk");
+  OneSigned(kMostExactTenK + 96, 0.5).expect(ten(), 10, "128x64", kMostExactTenK);
+  const OneSigned shared(kMostExactK);
+  shared.expect(stage, 6, "128x128streamk", kMostExactK);
+  shared.expect(stage, 6, "128x128pairsstreamk", kMostExactK);
 }
 
 TEST_F(Int8Gemm, RowsAreIndependent) {

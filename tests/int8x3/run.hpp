@@ -35,12 +35,11 @@ inline std::vector<float> expected(const Operation& operation, int products,
 
 // The result has the model's bits, and the device has decided for so many products.
 inline void expect_model(const Stage& by, const Operation& operation, int products,
-                         const std::string& configuration = {},
-                         std::int64_t most = models::int8x3::kMostExactK) {
+                         const std::string& configuration = {}) {
   SCOPED_TRACE(configuration + " " + to_string(operation.problem));
   const Result result = run(by, operation, configuration);
   EXPECT_EQ(result.decision, products);
-  expect_same_bits(result.c, expected(operation, products, most));
+  expect_same_bits(result.c, expected(operation, products));
 }
 
 class Int8Gemm : public SplitTest<stage> {};
