@@ -232,8 +232,7 @@ GemmParams gemm_params(const Tile& tile, const Partition& partition, const Probl
           .sum_k_tiles = static_cast<int>(Additions(partition.k_tiles, 1).sum),
           .sum_k_tiles_of_split =
               static_cast<int>(Additions(partition.k_tiles, partition.k_splits).sum),
-          .two_runs = !takes_one_run(partition, problem),
-          .fp32 = fp32_args(problem)};
+          .two_runs = !takes_one_run(partition, problem)};
 }
 
 std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& partition,
@@ -322,8 +321,7 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
   };
   return {.choice = {.status = std::move(status),
                      .configuration = name_of(tile, partition),
-                     .rounding_chain = std::max(rounding_chain(partition, problem),
-                                                fp32_rounding_chain(problem) + partition.k_splits),
+                     .rounding_chain = rounding_chain(partition, problem),
                      .operand_error = kOperandError,
                      .workspace_bytes = decision_bytes(partition) + partial_bytes(tile, partition),
                      .decides_on_device = true,

@@ -11,7 +11,9 @@
 //
 // For each work tile, a sample of its rows decides between halves, planes and FP64. Producers
 // sample the first tiles that they have copied. For FP64 they pass y on as it is, and consumers
-// multiply in FP64 on tensor cores, which takes about as long as FP32 on CUDA cores.
+// multiply in FP64 on tensor cores, which takes about as long as FP32 on CUDA cores. Work tiles
+// whose sums have failed, because halves overflow or elements are special, are cut short, and
+// multiplied again in FP64 after all others of the block.
 //
 // In order: configuration, shared memory, producer, sample, fragments, main loops, range check,
 // epilogue, kernel.
@@ -23,7 +25,6 @@
 
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/opaque.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/store_words.cuh>
@@ -47,11 +48,10 @@ constexpr int kLeastKTiles = 4;   // of a work tile
 constexpr int kRowsOfX = 128;
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
-constexpr int kProducerWarps = kProducers / 32;
+constexpr int kProducerWarps = kProducers / 32, kConsumerWarps = kConsumers / 32;
 constexpr int kNumThreads = kProducers + kConsumers;  // the producers come first
 constexpr int kProducerRegisters = 48, kConsumerRegisters = 208;
 static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= kRegistersPerSm);
-static_assert(kConsumers == kFp32Threads && kRowsOfX == kFp32Tile);
 static_assert(kConsumers == kProducers, "a consumer reads the range of a producer");
 
 // kColumns: rows of y in a tile, columns of the accumulators.
@@ -67,7 +67,6 @@ struct Config {
   static constexpr int kSums = kColumns / 2;  // per consumer thread
   // Of a sum and its total, so many pairs have no registers for the total.
   static constexpr int kTotalsInMemory = kColumns == 128 ? 32 : 0;
-  static_assert(kColumns <= kFp32Tile);
 
   // A plane of y. Along k: (slice, row, 16 k), 32-byte swizzle. Along the rows: (64 rows, k, row),
   // 128-byte swizzle.
@@ -132,12 +131,8 @@ struct GemmStorage {
   float x[Config::kStagesOfX][kRowsOfX * kBlockK];
   // Tiles of y before the split. A producer warp reads only what it has copied itself.
   float y[Config::kAhead][Config::kColumns * kBlockK];
-  union {
-    // Totals that have no registers, per consumer thread. A tile in FP32 follows a vote of all
-    // consumers, and ends with a barrier of theirs.
-    float4 totals[Config::kTotalsInMemory > 0 ? Config::kTotalsInMemory / 4 : 1][kConsumers];
-    Fp32Storage fp32;
-  };
+  // Totals that have no registers, per consumer thread.
+  float4 totals[Config::kTotalsInMemory > 0 ? Config::kTotalsInMemory / 4 : 1][kConsumers];
   device::Barrier full[Config::kStages], empty[Config::kStages];
   device::Barrier copied[Config::kAhead][kProducerWarps];  // boxes of each producer warp
   // Of a work tile. Producers are at most kStages k tiles ahead of consumers.
@@ -152,11 +147,18 @@ struct GemmStorage {
   std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
   std::uint32_t range_of_x[kConsumers];
   // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
-  unsigned votes[2][kConsumers / 32];
+  unsigned votes[2][kConsumerWarps];
   Distances samples[kProducerWarps];  // of a work tile; the first half is of x
   Decision decisions[2];              // for a work tile and for the next
   device::Barrier decided[2];
-  bool forbids_halves[2];  // to the next work tile but one
+  // Of the k tile in a stage: whether each consumer warp has found that its work tile fails; and
+  // whether that was known before the split.
+  alignas(8) bool fails[Config::kStages][kConsumerWarps];
+  bool skips[Config::kStages];
+  static_assert(sizeof(fails[0]) == 8, "one load");
+  Level level[2], last_level;    // of the next work tile but one
+  unsigned failed[kMostFailed];  // work tiles
+  unsigned num_failed;
 };
 
 // Kernel parameters beside KernelArgs.
@@ -170,7 +172,12 @@ struct GemmParams {
   int sum_k_tiles = 0, sum_k_tiles_of_split = 0;
   bool two_runs = false;              // of halves per k tile
   std::int32_t* decisions = nullptr;  // per tile of C
-  Fp32Args fp32;
+
+  // Of the work tiles of a block: how many, and which.
+  __device__ unsigned work_of_block() const {
+    return (work - blockIdx.x + gridDim.x - 1) / gridDim.x;
+  }
+  __device__ static unsigned work_of_block(unsigned i) { return blockIdx.x + i * gridDim.x; }
 };
 
 // An element of a tile.
@@ -303,18 +310,20 @@ class Producer {
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
-    // Once there is no more work, the last tiles are split.
-    for (unsigned index = blockIdx.x;; index += gridDim.x) {
-      const bool has_work = index < params.work;
+    unsigned num_work = params.work_of_block();
+    for (unsigned n = 0;; ++n) {
+      // Once there is no more work, the last tiles are split.
+      const bool has_work = n < num_work;
       const SplitK::WorkTile work =
-          params.split_k.work_tile(has_work ? index : blockIdx.x, args.workspace);
+          params.split_k.work_tile(has_work ? index_of(n) : blockIdx.x, args.workspace);
       const int copies = has_work ? work.k_tiles : 0;
       const auto copy_tiles = [&](auto copy) {
         const int count = has_work ? copies : Config::kAhead;
 #pragma unroll 1
         for (int i = 0; i < count; ++i) {
           if (copied_ >= Config::kAhead) split(args, params);
-          if (i < copies) copy(i);
+          // From copy kAhead on, the tile that was split is of the same work tile.
+          if (i < copies) copy(i, i >= Config::kAhead && skips_);
           next_copy();
         }
       };
@@ -322,15 +331,20 @@ class Producer {
         const bool x_is_a = !params.is_transposed;
         const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
         int k = work.first_k_tile * kBlockK;
-        copy_tiles([&](int i) {
+        copy_tiles([&](int i, bool skips) {
           __syncwarp();  // all lanes have read the tile in this place
-          copy_boxes(map_x, map_y, x, y, k);
+          if (skips) {
+            device::warp_arrive_expect(smem_.copied[stage_of_y_][warp_], 0);
+          } else {
+            copy_boxes(map_x, map_y, x, y, k);
+          }
           k += k_tile_step(i, copies) * kBlockK;
         });
       } else {
         WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
         WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
-        copy_tiles([&](int i) {
+        copy_tiles([&](int i, bool skips) {
+          if (skips) return;
           float* to = smem_.x[stage_of_x_];
           const int step = k_tile_step(i, copies);
           x.copy(step, [&](int group) {
@@ -340,11 +354,26 @@ class Producer {
           y.copy(step, [&](int group) { return own_of_y(group); });
         });
       }
-      if (!has_work) return;
+      if (has_work) continue;
+      if (is_again_) return;
+      device::named_barrier<4>(kNumThreads);  // consumers have ended all work tiles
+      num_work = smem_.num_failed;
+      if (num_work == 0) return;
+      is_again_ = true;
+      n = ~0U;
+      copied_ = split_ = 0;
+      // The last kAhead calls of next_copy had no copies.
+      stage_of_x_ = (stage_of_x_ + Config::kStages) % Config::kStagesOfX;
+      phase_of_y_ ^= 1;
     }
   }
 
  private:
+  // Of the block's n-th work tile, or of the n-th that failed.
+  __device__ unsigned index_of(unsigned n) const {
+    return is_again_ ? smem_.failed[n] : GemmParams::work_of_block(n);
+  }
+
   // Where a work tile begins in an operand.
   struct Origin {
     int row, matrix;
@@ -404,8 +433,17 @@ class Producer {
       device::copy_async_wait<Config::kAhead - 1>();
     }
     pipeline_.producer_acquire(smem_.empty);
+    // The k tile that has been in this stage is of the same work tile.
+    if (left_ <= may_skip_) {
+      const auto fails =
+          device::load_vector<float2>(reinterpret_cast<const float*>(smem_.fails[pipeline_.stage]));
+      skips_ = (bits_of(fails.x) | bits_of(fails.y)) != 0;
+    }
+    if (thread_ == 0) smem_.skips[pipeline_.stage] = skips_;
     std::byte* stage = smem_.planes[pipeline_.stage];
-    if (path_ == Path::kThree) {
+    if (skips_) {
+      // Consumers do not read it, or do not need what they read.
+    } else if (path_ == Path::kThree) {
       store_halves(stage);
     } else if (path_ == Path::kSix) {
       store_planes(stage);
@@ -469,10 +507,28 @@ class Producer {
     }
   }
 
-  // The next work tile to split: samples it and decides. Its first tiles are those in flight.
+  // The next work tile to split: decides. Its first tiles are those in flight.
   __device__ void begin_work(const KernelArgs& args, const GemmParams& params) {
-    const SplitK::WorkTile work = params.split_k.work_tile(split_work_, args.workspace);
+    const unsigned index = index_of(split_++);
+    const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     left_ = work.k_tiles;
+    skips_ = false;
+    Decision decision{Path::kFp64, 1.0F, 1.0F, 1.0F};
+    if (!is_again_) decision = sample(args, params, work);
+    path_ = decision.path;
+    scale_ = decision.scale_y;
+    may_skip_ = path_ == Path::kFp64 ? -1 : left_ - Config::kStages;
+    if (thread_ == 0) {
+      smem_.decisions[slot_ & 1] = decision;
+      device::barrier_arrive(smem_.decided[slot_ & 1]);
+      if (work.first_k_tile == 0) {
+        params.decisions[params.split_k.tile_of(index)] = static_cast<std::int32_t>(path_);
+      }
+    }
+  }
+
+  __device__ Decision sample(const KernelArgs& args, const GemmParams& params,
+                             const SplitK::WorkTile& work) {
     if constexpr (kBoxes) {
       for (int i = 0; i < kSampledTiles; ++i) {
         const int stage = stage_of_tile(stage_of_y_, i, Config::kAhead);
@@ -498,17 +554,7 @@ class Producer {
       x.add(smem_.samples[warp]);
       y.add(smem_.samples[kProducerWarps / 2 + warp]);
     }
-    const Decision decision = decision_of(x, y, !smem_.forbids_halves[slot_ & 1]);
-    path_ = decision.path;
-    scale_ = decision.scale_y;
-    if (thread_ == 0) {
-      smem_.decisions[slot_ & 1] = decision;
-      device::barrier_arrive(smem_.decided[slot_ & 1]);
-      if (work.first_k_tile == 0) {
-        params.decisions[params.split_k.tile_of(split_work_)] = static_cast<std::int32_t>(path_);
-      }
-    }
-    split_work_ += gridDim.x;
+    return decision_of(x, y, smem_.level[slot_ & 1]);
   }
 
   // A row's sample is half of each of the first kSampledTiles k tiles of the work tile, in groups
@@ -554,10 +600,13 @@ class Producer {
   unsigned copied_ = 0;  // tiles
   int arrived_ = 0;      // of those in flight, so many have been waited for
   int stage_of_x_ = 0, stage_of_y_ = 0;
-  unsigned phase_of_y_ = 1;           // of `copied` of the oldest tile, once kAhead are in flight
-  unsigned split_work_ = blockIdx.x;  // the next work tile to split
-  // Of the one before: k tiles left, its place in range_of_y, the decision, y's scale.
-  int left_ = 0, slot_ = 0;
+  unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
+  bool is_again_ = false;    // the work tiles are those that failed
+  unsigned split_ = 0;       // work tiles that have been split, or are
+  // Of the last of them: k tiles left, how many are left where consumers may have found that it
+  // fails, its place in range_of_y, the decision, y's scale.
+  int left_ = 0, may_skip_ = 0, slot_ = 0;
+  bool skips_ = false;  // it fails
   Path path_ = Path::kSix;
   float scale_ = 1.0F;
   Range range_;  // of its y
@@ -636,7 +685,7 @@ class Consumer {
       pipeline_.consumer_wait(smem_.full);
       const float* x = smem_.x[stage_of_x_];
       const auto* y = reinterpret_cast<const float*>(smem_.planes[pipeline_.stage]);
-#pragma unroll
+#pragma unroll 1
       for (int slice = 0; slice < kSlices; ++slice) {
         double of_x[8];
 #pragma unroll
@@ -653,26 +702,28 @@ class Consumer {
           device::mma_f64(acc[j], of_x, of_y);
         }
       }
-      __syncwarp();  // all lanes have read the tile before one releases it
-      if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
-      pipeline_.advance();
-      if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
+      release_stage();
     }
 #pragma unroll
     for (int i = 0; i < kSums; ++i) sums[i] = static_cast<float>(acc[i / 4][i % 4]);
   }
 
-  // After a work tile whose check failed, the next but one and all later ones take no halves. The
-  // decision for the next may have been made already.
-  __device__ void end_tile(bool failed) {
-    has_failed_ = has_failed_ || failed;
-    if (consumer_ == 0) smem_.forbids_halves[(decisions_ - 1) & 1] = has_failed_;
+  // Ends a work tile. `failed`: on this path.
+  __device__ void end_tile(unsigned index, Path path, bool failed) {
+    fails_ &= !failed;
+    if (consumer_ != 0) return;
+    if (failed) {
+      smem_.failed[smem_.num_failed++] = index;
+      smem_.last_level =
+          path == Path::kThree && smem_.last_level == kAllPaths ? kNoHalves : kOnlyFp64;
+    }
+    smem_.level[(decisions_ - 1) & 1] = smem_.last_level;
   }
 
-  // Whether the sums of the work tile need FP32: one is NaN or Inf, also because halves have
+  // Whether the work tile must be multiplied in FP64: a sum is NaN or Inf, also because halves have
   // overflowed, or so small that products may be missing which planes have lost. The same in all
   // consumers.
-  __device__ bool needs_fp32(int k, const Range& range, const Sums& sums) {
+  __device__ bool fails(int k, const Range& range, const Sums& sums) {
     const auto& range_of_y = smem_.range_of_y[slot_];
     skip_range();
     const bool may_lose = Range::may_lose(range.word()) || Range::may_lose(range_of_y[consumer_]);
@@ -709,10 +760,25 @@ class Consumer {
     return special != special;
   }
 
-  // The bits of all consumers.
-  __device__ unsigned any_of(unsigned bits) {
+  // The same, of one row and one column of each of the thread's: where x or y has overflowed, all
+  // sums of a row or of a column are.
+  static __device__ bool has_special_line(const Sums& sums) {
+    float special = 0.0F * sums[2];
+#pragma unroll
+    for (int i = 0; i < kSums; i += i % 4 == 0 ? 1 : 3) special += 0.0F * sums[i];
+    return special != special;
+  }
+
+  // The bits of all lanes.
+  static __device__ unsigned of_warp(unsigned bits) {
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) bits |= __shfl_xor_sync(~0U, bits, lanes);
+    return bits;
+  }
+
+  // The bits of all consumers.
+  __device__ unsigned any_of(unsigned bits) {
+    bits = of_warp(bits);
     auto& votes = smem_.votes[votes_];
     votes_ ^= 1;
     if (consumer_ % 32 == 0) votes[consumer_ / 32] = bits;
@@ -736,6 +802,16 @@ class Consumer {
       if (k_tiles <= 0) break;
       add_to_totals(has_totals, sums, totals);
       has_totals = true;
+      fails_ |= of_warp(has_special_line(sums) ? 1 : 0) != 0;  // no branch: see skips
+      // For nvcc: the same in all lanes, so that the stage can be in uniform registers.
+      const bool skips = __shfl_sync(~0U, skips_ ? 1 : 0, 0) != 0;
+      if (!skips) continue;
+#pragma unroll 1
+      for (; k_tiles > 0; --k_tiles) {
+        pipeline_.consumer_wait(smem_.full);
+        release_tile();
+      }
+      break;
     }
     if (has_totals) add_totals(totals, sums);
   }
@@ -839,7 +915,16 @@ class Consumer {
     for (auto& slice : x) {
       for (auto& of_part : slice) device::warpgroup_fence_operand(of_part);
     }
-    __syncwarp();  // all lanes have read x before one releases it
+    release_tile();
+  }
+  // Tells producers whether the work tile fails, and asks them whether it is skipped.
+  __device__ void release_tile() {
+    skips_ = smem_.skips[pipeline_.stage];
+    if (consumer_ % 32 == 0) smem_.fails[pipeline_.stage][consumer_ / 32] = fails_;
+    release_stage();
+  }
+  __device__ void release_stage() {
+    __syncwarp();  // all lanes have read the tile before one releases it
     if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
     pipeline_.advance();
     if (++stage_of_x_ == Config::kStagesOfX) stage_of_x_ = 0;
@@ -879,7 +964,8 @@ class Consumer {
   int stage_of_x_ = 0;
   int slot_ = 0, votes_ = 0;  // in range_of_y; the next set of votes
   unsigned decisions_ = 0;
-  bool has_failed_ = false;
+  bool fails_ = false;  // the warp has found that the work tile fails
+  bool skips_ = false;  // producers know that, and no longer copy or split
 };
 
 // Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
@@ -949,30 +1035,25 @@ __device__ void store_sums(const KernelArgs& out, bool is_transposed, bool float
   }
 }
 
-// Computes the work tile in FP32.
-__device__ inline void multiply_fp32(const KernelArgs& args, const KernelArgs& out,
-                                     const GemmParams& params, const SplitK::WorkTile& work, int k,
-                                     int consumer, Fp32Storage& smem) {
-  KernelArgs tile = args;  // op(A) and op(B) begin with the tile's rows and columns
-  tile.a += work.row * (params.fp32.a_along_k ? args.lda : 1);
-  tile.b += work.col * (params.fp32.b_along_k ? args.ldb : 1);
-  tile.shape.m = at_most(args.shape.m - work.row, params.split_k.block_m);
-  tile.shape.n = at_most(args.shape.n - work.col, params.split_k.block_n);
-  Fp32Sums acc{}, total{};
-  sum_fp32(tile, params.fp32, {work.batch_index, 0, 0}, std::int64_t{work.first_k_tile} * kBlockK,
-           k, consumer, smem, acc, total);
-  add_sums(total, acc);
-  KernelArgs to = out;
-  to.stride_c = 0;
-  store_fp32(to, {0, 0, 0}, consumer, total);
-}
-
 template <typename Config>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
-  for (unsigned index = blockIdx.x; index < params.work; index += gridDim.x) {
+  unsigned num_work = params.work_of_block();
+  bool is_again = false;  // the work tiles are those that failed
+  // Shuffles tell nvcc that all lanes have the same.
+  for (unsigned n = 0;; ++n) {
+    if (n == num_work) {
+      if (is_again) return;
+      device::named_barrier<4>(kNumThreads);  // what has failed is stored
+      num_work = __shfl_sync(~0U, smem.num_failed, 0);
+      if (num_work == 0) return;
+      is_again = true;
+      n = 0;
+    }
+    const unsigned index =
+        is_again ? __shfl_sync(~0U, smem.failed[n], 0) : GemmParams::work_of_block(n);
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     const Decision decision = consumer.next_decision();
     const int of_sum =
@@ -996,14 +1077,12 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     const std::int64_t first_k = std::int64_t{work.first_k_tile} * kBlockK;
     const int k = at_most(args.shape.k - first_k, work.k_tiles * kBlockK);
     if (decision.path == Path::kFp64) consumer.skip_range();
-    const bool fails = decision.path != Path::kFp64 && consumer.needs_fp32(k, range, sums);
-    if (fails) {
-      multiply_fp32(args, out, params, work, k, thread, smem.fp32);
-    } else {
+    const bool fails = decision.path != Path::kFp64 && consumer.fails(k, range, sums);
+    if (!fails) {
       store_sums<Config>(out, params.is_transposed, params.float2_c || work.partial != nullptr,
                          thread, sums, smem.exchange(thread));
     }
-    consumer.end_tile(fails);
+    consumer.end_tile(index, decision.path, fails);
   }
 }
 
@@ -1021,7 +1100,9 @@ __global__ void __launch_bounds__(kNumThreads, 1)
       for (device::Barrier& copied : of_tile) device::barrier_init(copied, 1);
     }
     for (device::Barrier& decided : smem.decided) device::barrier_init(decided, 1);
-    for (bool& forbids_halves : smem.forbids_halves) forbids_halves = false;
+    for (Level& level : smem.level) level = kAllPaths;
+    smem.last_level = kAllPaths;
+    smem.num_failed = 0;
     device::barrier_init_fence();
     if (params.boxes) {
       device::prefetch_tensor(map_x);

@@ -141,11 +141,16 @@ struct alignas(16) Decision {
   float scale_x, scale_y, unscale;
 };
 
+// After a work tile that failed, the next but one and all later ones of the block do not take the
+// path that failed. The next is decided already. So of a block at most kMostFailed fail.
+enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
+constexpr int kMostFailed = 4;
+
 __host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
-                                                bool allows_halves) {
-  const Path path = decide(x, y);
+                                                Level level) {
+  const Path path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y);
   if (path != Path::kThree) return {path, 1.0F, 1.0F, 1.0F};
-  if (!allows_halves) return {Path::kSix, 1.0F, 1.0F, 1.0F};
+  if (level == kNoHalves) return {Path::kSix, 1.0F, 1.0F, 1.0F};
   const float scale_x = x.scale(), scale_y = y.scale();
   return {path, scale_x, scale_y, 1.0F / (scale_x * scale_y)};
 }

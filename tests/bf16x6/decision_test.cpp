@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -52,7 +54,7 @@ TEST_F(Bf16Decision, TakesHalvesWhereRowsDifferLittle) {
     };
   };
   expect_decision(of_a(30.0F), of_a(-40.0F), kByHalves);
-  expect_decision(of_a(-100.0F), one, kByPlanes);  // too small for a scale
+  expect_decision(of_a(-90.0F), one, kByPlanes);  // too small for a scale
 }
 
 // All elements of a row are rounded down: 3001 is above 2^11, and 1 modulo 4.
@@ -85,32 +87,79 @@ TEST_F(Bf16Decision, FindsAnElementOfKThatIsLargeInAllRows) {
   }
 }
 
-// Work tiles whose sample does not show their largest element. They take FP32, and from the third
-// of a block on planes: then the first is known.
-TEST_F(Bf16Decision, TakesFp32AndThenPlanesWhereHalvesOverflow) {
-  const std::int64_t blocks = device::current().multiprocessors, count = 4 * blocks - 1;
+constexpr std::int64_t kHidden = 20;  // a k that is not in the sample
+
+void expect_accurate(const Operation& operation, const Result& result) {
+  const auto [m, n, k] = operation.problem.shape;
+  for (std::int64_t product = 0; product < operation.problem.batch; ++product) {
+    const models::Rows a = operation.rows(Operand::kA, product),
+                       b = operation.rows(Operand::kB, product);
+    for (std::int64_t i = 0; i < m * n; ++i) {
+      const Exact exact(a, i / n, b, i % n);
+      const float found = result.c[static_cast<std::size_t>(product * m * n + i)];
+      if (std::isinf(exact.sum)) {
+        ASSERT_EQ(found, exact.sum) << product << ' ' << i;
+      } else {
+        ASSERT_LE(std::fabs(found - exact.sum), 0x1p-22 * exact.magnitude) << product << ' ' << i;
+      }
+    }
+  }
+}
+
+// Work tiles whose sample does not show their largest element. They fail, and take FP64. From the
+// third of a block on the others know: after halves they take planes, after planes FP64.
+TEST_F(Bf16Decision, TakesFp64WhereHalvesOrPlanesFail) {
+  const std::int64_t blocks = device::current().multiprocessors, count = 7 * blocks - 1;
   constexpr std::int64_t kRows = 4, kCols = 4, kK = 160;
-  constexpr std::int64_t kNotInSample = 20;
   Operation operation(Problem::dense({kRows, kCols, kK}, Op::kN, Op::kT, count));
   const auto is_large = [&](std::int64_t product) { return product % blocks != 0; };
+  const auto is_special = [&](std::int64_t product) {
+    return is_large(product) && product / blocks >= 3;
+  };
   for (std::int64_t product = 0; product < count; ++product) {
     if (!is_large(product)) continue;
-    operation.a[static_cast<std::size_t>((product * kRows + 1) * kK + kNotInSample)] = 1e6F;
+    const auto at = static_cast<std::size_t>((product * kRows + 1) * kK + kHidden);
+    operation.a[at] = is_special(product) ? std::numeric_limits<float>::infinity() : 1e6F;
+    for (std::size_t col = 0; col < kCols && is_special(product); ++col) {
+      operation.b[static_cast<std::size_t>(product * kCols * kK) + col * kK + kHidden] = 1.0F;
+    }
   }
   const Result result = run(stage, operation, "64x128");
   for (std::int64_t product = 0; product < count; ++product) {
-    ASSERT_EQ(result.workspace[static_cast<std::size_t>(product)],
-              is_large(product) && product >= 2 * blocks ? kByPlanes : kByHalves)
-        << product;
-    const models::Rows a = operation.rows(Operand::kA, product),
-                       b = operation.rows(Operand::kB, product);
-    for (std::int64_t row = 0; row < kRows; ++row) {
-      for (std::int64_t col = 0; col < kCols; ++col) {
-        const Exact exact(a, row, b, col);
-        const float found =
-            result.c[static_cast<std::size_t>((product * kRows + row) * kCols + col)];
-        ASSERT_LE(std::fabs(found - exact.sum), 0x1p-21 * exact.magnitude)
-            << product << ' ' << row << col;
+    // Halves fail in tiles 0 and 1 of a block, planes in 3 and 4.
+    const int decision = !is_large(product)      ? kByHalves
+                         : product / blocks == 2 ? kByPlanes
+                                                 : kByFp64;
+    ASSERT_EQ(result.workspace[static_cast<std::size_t>(product)], decision) << product;
+  }
+  expect_accurate(operation, result);
+}
+
+// Where it fails early, the rest of the work tile is skipped, and the next one is not.
+TEST_F(Bf16Decision, SkipsTheRestOfAWorkTileThatFails) {
+  const std::int64_t blocks = device::current().multiprocessors, count = blocks + 1;
+  constexpr std::int64_t kK = 36 * 32;        // sums of six k tiles
+  for (const std::int64_t offset : {0, 1}) {  // boxes, words
+    for (const char* configuration : {"128x128", "128x64", "64x128"}) {
+      for (const std::int64_t large : {20, 5 * 32 + 20, 14 * 32, 34 * 32 - 1, 36 * 32 - 1}) {
+        for (const Operand operand : {Operand::kA, Operand::kB}) {
+          Problem problem = Problem::dense({3, 5, kK}, Op::kN, Op::kT, count);
+          problem.lda += offset;
+          problem.stride_a = 3 * problem.lda;
+          Operation operation(problem);
+          const models::Rows rows = operation.rows(operand, 0);
+          (operand == Operand::kA
+               ? operation.a
+               : operation.b)[static_cast<std::size_t>(2 * rows.next_row + large * rows.next_k)] =
+              1e6F;
+          const Result result = run(stage, operation, configuration);
+          const bool is_sampled = large >= 34 * 32 - 32 && large < 35 * 32;
+          SCOPED_TRACE(std::string(configuration) + " " + std::to_string(large));
+          EXPECT_EQ(result.workspace[0], is_sampled ? result.workspace[0] : kByFp64);
+          EXPECT_EQ(result.workspace[1], kByHalves);
+          EXPECT_EQ(result.workspace[static_cast<std::size_t>(blocks)], kByHalves);
+          expect_accurate(operation, result);
+        }
       }
     }
   }
