@@ -151,11 +151,8 @@ struct GemmStorage {
   Distances samples[kProducerWarps];  // of a work tile; the first half is of x
   Decision decisions[2];              // for a work tile and for the next
   device::Barrier decided[2];
-  // Of the k tile in a stage: whether each consumer warp has found that its work tile fails; and
-  // whether that was known before the split.
-  alignas(8) bool fails[Config::kStages][kConsumerWarps];
-  bool skips[Config::kStages];
-  static_assert(sizeof(fails[0]) == 8, "one load");
+  // Number of the work tile that consumers knew to fail when they released the k tile in a stage.
+  std::uint32_t fails[Config::kStages];
   Level level[2], last_level;    // of the next work tile but one
   unsigned failed[kMostFailed];  // work tiles
   unsigned num_failed;
@@ -310,7 +307,8 @@ class Producer {
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
-    unsigned num_work = params.work_of_block();
+    num_first_ = params.work_of_block();
+    unsigned num_work = num_first_;
     for (unsigned n = 0;; ++n) {
       // Once there is no more work, the last tiles are split.
       const bool has_work = n < num_work;
@@ -355,13 +353,12 @@ class Producer {
         });
       }
       if (has_work) continue;
-      if (is_again_) return;
+      if (n > num_first_) return;
       device::named_barrier<4>(kNumThreads);  // consumers have ended all work tiles
-      num_work = smem_.num_failed;
-      if (num_work == 0) return;
-      is_again_ = true;
-      n = ~0U;
-      copied_ = split_ = 0;
+      num_work += smem_.num_failed;
+      if (n == num_work) return;
+      --n;
+      copied_ = 0;
       // The last kAhead calls of next_copy had no copies.
       stage_of_x_ = (stage_of_x_ + Config::kStages) % Config::kStagesOfX;
       phase_of_y_ ^= 1;
@@ -369,9 +366,8 @@ class Producer {
   }
 
  private:
-  // Of the block's n-th work tile, or of the n-th that failed.
   __device__ unsigned index_of(unsigned n) const {
-    return is_again_ ? smem_.failed[n] : GemmParams::work_of_block(n);
+    return n < num_first_ ? GemmParams::work_of_block(n) : smem_.failed[n - num_first_];
   }
 
   // Where a work tile begins in an operand.
@@ -433,13 +429,7 @@ class Producer {
       device::copy_async_wait<Config::kAhead - 1>();
     }
     pipeline_.producer_acquire(smem_.empty);
-    // The k tile that has been in this stage is of the same work tile.
-    if (left_ <= may_skip_) {
-      const auto fails =
-          device::load_vector<float2>(reinterpret_cast<const float*>(smem_.fails[pipeline_.stage]));
-      skips_ = (bits_of(fails.x) | bits_of(fails.y)) != 0;
-    }
-    if (thread_ == 0) smem_.skips[pipeline_.stage] = skips_;
+    const std::uint32_t fails = smem_.fails[pipeline_.stage];
     std::byte* stage = smem_.planes[pipeline_.stage];
     if (skips_) {
       // Consumers do not read it, or do not need what they read.
@@ -450,6 +440,7 @@ class Producer {
     } else {
       copy_y(reinterpret_cast<float*>(stage));
     }
+    skips_ = fails == split_;  // for the next k tile, so that none waits for the load
     if (--left_ == 0) publish_range();
     device::fence_async_proxy();
     device::barrier_arrive(smem_.full[pipeline_.stage]);
@@ -509,15 +500,15 @@ class Producer {
 
   // The next work tile to split: decides. Its first tiles are those in flight.
   __device__ void begin_work(const KernelArgs& args, const GemmParams& params) {
+    const bool is_again = split_ >= num_first_;
     const unsigned index = index_of(split_++);
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     left_ = work.k_tiles;
     skips_ = false;
     Decision decision{Path::kFp64, 1.0F, 1.0F, 1.0F};
-    if (!is_again_) decision = sample(args, params, work);
+    if (!is_again) decision = sample(args, params, work);
     path_ = decision.path;
     scale_ = decision.scale_y;
-    may_skip_ = path_ == Path::kFp64 ? -1 : left_ - Config::kStages;
     if (thread_ == 0) {
       smem_.decisions[slot_ & 1] = decision;
       device::barrier_arrive(smem_.decided[slot_ & 1]);
@@ -601,11 +592,10 @@ class Producer {
   int arrived_ = 0;      // of those in flight, so many have been waited for
   int stage_of_x_ = 0, stage_of_y_ = 0;
   unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
-  bool is_again_ = false;    // the work tiles are those that failed
-  unsigned split_ = 0;       // work tiles that have been split, or are
-  // Of the last of them: k tiles left, how many are left where consumers may have found that it
-  // fails, its place in range_of_y, the decision, y's scale.
-  int left_ = 0, may_skip_ = 0, slot_ = 0;
+  unsigned num_first_;       // work tiles; further ones are those of them that failed
+  unsigned split_ = 0;       // work tiles that have been split, or are: the number of the last
+  // Of the last work tile: k tiles left, its place in range_of_y, the decision, y's scale.
+  int left_ = 0, slot_ = 0;
   bool skips_ = false;  // it fails
   Path path_ = Path::kSix;
   float scale_ = 1.0F;
@@ -702,7 +692,7 @@ class Consumer {
           device::mma_f64(acc[j], of_x, of_y);
         }
       }
-      release_stage();
+      release_tile();
     }
 #pragma unroll
     for (int i = 0; i < kSums; ++i) sums[i] = static_cast<float>(acc[i / 4][i % 4]);
@@ -710,7 +700,6 @@ class Consumer {
 
   // Ends a work tile. `failed`: on this path.
   __device__ void end_tile(unsigned index, Path path, bool failed) {
-    fails_ &= !failed;
     if (consumer_ != 0) return;
     if (failed) {
       smem_.failed[smem_.num_failed++] = index;
@@ -763,22 +752,20 @@ class Consumer {
   // The same, of one row and one column of each of the thread's: where x or y has overflowed, all
   // sums of a row or of a column are.
   static __device__ bool has_special_line(const Sums& sums) {
-    float special = 0.0F * sums[2];
+    float special[4] = {0.0F * sums[2]};
 #pragma unroll
-    for (int i = 0; i < kSums; i += i % 4 == 0 ? 1 : 3) special += 0.0F * sums[i];
-    return special != special;
-  }
-
-  // The bits of all lanes.
-  static __device__ unsigned of_warp(unsigned bits) {
-#pragma unroll
-    for (int lanes = 16; lanes > 0; lanes /= 2) bits |= __shfl_xor_sync(~0U, bits, lanes);
-    return bits;
+    for (int i = 0; i < kSums; i += 4) {
+      special[i / 4 % 2] += 0.0F * sums[i];
+      special[2 + i / 4 % 2] += 0.0F * sums[i + 1];
+    }
+    const float any = (special[0] + special[1]) + (special[2] + special[3]);
+    return any != any;
   }
 
   // The bits of all consumers.
   __device__ unsigned any_of(unsigned bits) {
-    bits = of_warp(bits);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) bits |= __shfl_xor_sync(~0U, bits, lanes);
     auto& votes = smem_.votes[votes_];
     votes_ ^= 1;
     if (consumer_ % 32 == 0) votes[consumer_ / 32] = bits;
@@ -789,12 +776,13 @@ class Consumer {
   }
 
   // In two levels: sums of `sum_k_tiles` k tiles are added to totals. add_products(k_tiles) adds
-  // those of the next k tiles to sums.
+  // those of the next k tiles to sums. After 1, 2, 4 … sums the consumers test whether the work
+  // tile fails. Then they skip its other k tiles.
   template <typename AddProducts>
   __device__ void multiply(int k_tiles, int sum_k_tiles, AddProducts add_products, Sums& sums) {
     Totals totals{};
     bool has_totals = false;
-    for (;;) {
+    for (unsigned border = 1;; ++border) {
 #pragma unroll
       for (int i = 0; i < kSums; ++i) sums[i] = 0.0F;
       add_products(k_tiles < sum_k_tiles ? k_tiles : sum_k_tiles);
@@ -802,13 +790,12 @@ class Consumer {
       if (k_tiles <= 0) break;
       add_to_totals(has_totals, sums, totals);
       has_totals = true;
-      fails_ |= of_warp(has_special_line(sums) ? 1 : 0) != 0;  // no branch: see skips
-      // For nvcc: the same in all lanes, so that the stage can be in uniform registers.
-      const bool skips = __shfl_sync(~0U, skips_ ? 1 : 0, 0) != 0;
-      if (!skips) continue;
+      const bool is_due = (border & (border - 1)) == 0;
+      if (!is_due || any_of(has_special_line(sums) ? 1 : 0) == 0) continue;
 #pragma unroll 1
       for (; k_tiles > 0; --k_tiles) {
         pipeline_.consumer_wait(smem_.full);
+        if (consumer_ == 0) smem_.fails[pipeline_.stage] = decisions_;
         release_tile();
       }
       break;
@@ -917,13 +904,7 @@ class Consumer {
     }
     release_tile();
   }
-  // Tells producers whether the work tile fails, and asks them whether it is skipped.
   __device__ void release_tile() {
-    skips_ = smem_.skips[pipeline_.stage];
-    if (consumer_ % 32 == 0) smem_.fails[pipeline_.stage][consumer_ / 32] = fails_;
-    release_stage();
-  }
-  __device__ void release_stage() {
     __syncwarp();  // all lanes have read the tile before one releases it
     if (consumer_ % 32 == 0) device::barrier_arrive(smem_.empty[pipeline_.stage]);
     pipeline_.advance();
@@ -963,9 +944,7 @@ class Consumer {
   Pipeline<Config::kStages> pipeline_;
   int stage_of_x_ = 0;
   int slot_ = 0, votes_ = 0;  // in range_of_y; the next set of votes
-  unsigned decisions_ = 0;
-  bool fails_ = false;  // the warp has found that the work tile fails
-  bool skips_ = false;  // producers know that, and no longer copy or split
+  unsigned decisions_ = 0;    // the number of the work tile
 };
 
 // Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
@@ -1040,20 +1019,18 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
-  unsigned num_work = params.work_of_block();
-  bool is_again = false;  // the work tiles are those that failed
+  const unsigned num_first = params.work_of_block();
+  unsigned num_work = num_first;
   // Shuffles tell nvcc that all lanes have the same.
   for (unsigned n = 0;; ++n) {
     if (n == num_work) {
-      if (is_again) return;
+      if (n > num_first) return;
       device::named_barrier<4>(kNumThreads);  // what has failed is stored
-      num_work = __shfl_sync(~0U, smem.num_failed, 0);
-      if (num_work == 0) return;
-      is_again = true;
-      n = 0;
+      num_work += __shfl_sync(~0U, smem.num_failed, 0);
+      if (n == num_work) return;
     }
-    const unsigned index =
-        is_again ? __shfl_sync(~0U, smem.failed[n], 0) : GemmParams::work_of_block(n);
+    const unsigned index = n < num_first ? GemmParams::work_of_block(n)
+                                         : __shfl_sync(~0U, smem.failed[n - num_first], 0);
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     const Decision decision = consumer.next_decision();
     const int of_sum =
@@ -1100,6 +1077,7 @@ __global__ void __launch_bounds__(kNumThreads, 1)
       for (device::Barrier& copied : of_tile) device::barrier_init(copied, 1);
     }
     for (device::Barrier& decided : smem.decided) device::barrier_init(decided, 1);
+    for (std::uint32_t& fails : smem.fails) fails = 0;
     for (Level& level : smem.level) level = kAllPaths;
     smem.last_level = kAllPaths;
     smem.num_failed = 0;
