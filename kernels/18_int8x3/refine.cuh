@@ -387,6 +387,18 @@ struct RefineJobs {
   Divisor slices[2];  // of K, per group
 };
 
+// What so many rows are expected to have, of a sample: its widths, but a larger spread. The largest
+// of n spreads is taken to be a power of n times the mean.
+__device__ inline Widths widths_of_all(const float4& of_sample, float rows) {
+  Widths widths{of_sample.x, of_sample.y, of_sample.z, of_sample.w};
+  const float over_mean = widths.most / widths.spread,
+              more = std::log2(rows) / std::log2(static_cast<float>(kSampleRows));
+  if (more > 1.0F && over_mean > 1.0F) {
+    widths.most = widths.spread * std::exp2(std::log2(over_mean) * more);
+  }
+  return widths;
+}
+
 // Whether digits may be accurate enough without outliers, as far as a sample of both operands
 // tells. If so, all rows decide. If not, the product is in FP64, and the operands are not read
 // three more times. Block 0 only samples op(A) and half of the pairs; block 1 samples op(B) and the
@@ -394,10 +406,8 @@ struct RefineJobs {
 constexpr unsigned kSamplers = 2;
 __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& params,
                                      RefineStorage& smem) {
-  // Of the allowed squared error: a sample misses the largest elements, so that it predicts less
-  // than all rows do. With exponents ±40 it predicts 0.7 of it, or more, from K = 2304 on; with
-  // (U − ½)·e^2N, whose rest takes ten products, 0.07 at most (simulated).
-  constexpr float kShare = 0.5F;
+  // Of the allowed squared error: a sample of so few rows is inaccurate.
+  constexpr float kShare = 0.25F;
   const unsigned block = blockIdx.x;
   if (block < kSamplers) {
     __syncthreads();  // all threads have read the sums
@@ -427,8 +437,8 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
   }
   __syncthreads();  // all pairs are stored, and the flags have been waited for
   if (block == 1 && threadIdx.x < 32) {
-    const auto of = [&](const float4& v) { return Widths{v.x, v.y, v.z, v.w}; };
-    const Path path = decide(of(params.samples[0]), of(params.samples[1]),
+    const Path path = decide(widths_of_all(params.samples[0], params.rows_a),
+                             widths_of_all(params.samples[1], params.rows_b),
                              match_of_pairs(params.pairs_without_outliers), {}, false,
                              static_cast<float>(jobs.job[0].k), kShare * params.allowed,
                              kShare * params.allowed_of_ten, params.least, params.allows_ten, true);

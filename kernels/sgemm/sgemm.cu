@@ -59,26 +59,37 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
-// Drops Bf16x6 where it is slower than FP32 with data that halves and planes do not serve.
-// README.md says how much time such data may take: 3 % more, and what a look at the operands takes.
-// Where it is hardly faster than digits (Int8x3) it comes after them: digits have the time that
-// normal operands need, and many need less.
-void rank_planes(const Problem& problem, std::vector<Candidate>& all) {
+// Candidates that split operands count with the time of data that they do not serve where that is
+// too long. README.md says how long it may be: 3 % longer than FP32, and what a look at the
+// operands takes. Digits (Int8x3) may take more, because they gain more with other data. Where
+// Bf16x6 is hardly faster than digits it comes after them: digits have the time that normal
+// operands need, and many need less.
+void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
+  constexpr double kSlowerDigits = 1.1, kMostOfDigits = 1.2, kCost = 1.2;
   constexpr double kFaster = 0.9;
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  const auto are_planes = [](const Candidate& of) { return of.fp32_seconds > 0.0; };
-  double fp32 = kNone, digits = kNone;
+  const auto are_planes = [](const Candidate& of) {
+    return of.choice.configuration.starts_with("Bf16x6:");
+  };
+  double fp32 = kNone;
   for (const Candidate& candidate : all) {
-    if (are_planes(candidate)) continue;
-    double& least = candidate.choice.decides_on_device ? digits : fp32;
-    least = std::min(least, candidate.seconds);
+    if (!candidate.choice.decides_on_device) fp32 = std::min(fp32, candidate.seconds);
   }
   const auto [m, n, k] = problem.shape;
   const double bytes = sizeof(float) * static_cast<double>(problem.batch) *
                        static_cast<double>(m + n) * static_cast<double>(k);
   const double most = kSlower * fp32 + kSeconds + bytes / kBandwidth;
-  std::erase_if(all, [&](const Candidate& of) { return are_planes(of) && of.fp32_seconds > most; });
+  for (Candidate& of : all) {
+    const bool is_slow = of.fp32_seconds > (are_planes(of) ? 1.0 : kMostOfDigits) * most;
+    if (is_slow) of.seconds = std::max(of.seconds, of.fp32_seconds);
+  }
+  double digits = kNone;
+  for (Candidate& of : all) {
+    if (are_planes(of) || !of.choice.decides_on_device) continue;
+    if (of.fp32_seconds > kSlowerDigits * most) of.seconds *= kCost;
+    digits = std::min(digits, of.seconds);
+  }
   for (Candidate& of : all) {
     if (are_planes(of) && of.seconds > kFaster * digits) of.seconds /= kFaster;
   }
@@ -111,7 +122,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
     }
   }
   // idea:end
-  rank_planes(problem, all);
+  rank_split(problem, all);
   if (all.empty()) {
     all.push_back(
         {.choice = {.status = Status::unsupported("no kernel supports this problem" + reasons)}});

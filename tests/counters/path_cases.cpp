@@ -48,11 +48,11 @@ class PathCases {
            [&](const std::string& other) { return other == configuration; });
   }
 
-  // By planes of Bf16x6, with an element so small that they may lose bits.
+  // By planes of Bf16x6, with an element so small that they may lose bits; then in FP64.
   void add_small(const Padded& padded) {
     std::vector<verifier::Plant> plants = plants_for(stage_.name, 6);
     plants.push_back({Operand::kA, 1, 0, 1e-36F});
-    add_if(padded, 6, 90, plants, [](const std::string&) { return true; });
+    add_if(padded, kFp64, 90, plants, [](const std::string&) { return true; });
   }
 
   // With an element that the sample of Bf16x6 does not show, too large for the scale of halves.
@@ -179,8 +179,9 @@ std::vector<Case> path_cases(const Stage& stage) {
       cases.add({.shape = {67, 66, 292}}, decision);
       cases.add({.shape = {8, 12, 260}, .batch = kMoreThanBlocks}, decision);
     }
-    cases.add_small({.shape = {5, 7, 132}});   // FP32 in a tile
-    cases.add_hidden({.shape = {5, 7, 292}});  // halves that overflow
+    cases.add_small({.shape = {5, 7, 132}});
+    cases.add_hidden({.shape = {5, 7, 292}});   // halves that overflow
+    cases.add_hidden({.shape = {5, 7, 1060}});  // before the last sum of runs
   } else {
     for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
       cases.add({.shape = shape});
