@@ -151,8 +151,9 @@ struct GemmStorage {
   Distances samples[kProducerWarps];  // of a work tile; the first half is of x
   Decision decisions[2];              // for a work tile and for the next
   device::Barrier decided[2];
-  // Number of the work tile that consumers knew to fail when they released the k tile in a stage.
-  std::uint32_t fails[Config::kStages];
+  // Number of the work tile that consumers knew to fail when they released the k tile in a stage,
+  // and of that whose last k tile it is.
+  std::uint32_t fails[Config::kStages], last[Config::kStages];
   Level level[2], last_level;    // of the next work tile but one
   unsigned failed[kMostFailed];  // work tiles
   unsigned num_failed;
@@ -319,9 +320,11 @@ class Producer {
         const int count = has_work ? copies : Config::kAhead;
 #pragma unroll 1
         for (int i = 0; i < count; ++i) {
-          if (copied_ >= Config::kAhead) split(args, params);
-          // From copy kAhead on, the tile that was split is of the same work tile.
-          if (i < copies) copy(i, i >= Config::kAhead && skips_);
+          const bool is_split = ends_;  // the oldest tile in flight, when its work tile ended
+          ends_ = false;
+          if (copied_ >= Config::kAhead && !is_split) split(args, params);
+          if (ends_) break;
+          if (i < copies) copy(i);
           next_copy();
         }
       };
@@ -329,20 +332,15 @@ class Producer {
         const bool x_is_a = !params.is_transposed;
         const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
         int k = work.first_k_tile * kBlockK;
-        copy_tiles([&](int i, bool skips) {
+        copy_tiles([&](int i) {
           __syncwarp();  // all lanes have read the tile in this place
-          if (skips) {
-            device::warp_arrive_expect(smem_.copied[stage_of_y_][warp_], 0);
-          } else {
-            copy_boxes(map_x, map_y, x, y, k);
-          }
+          copy_boxes(map_x, map_y, x, y, k);
           k += k_tile_step(i, copies) * kBlockK;
         });
       } else {
         WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
         WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
-        copy_tiles([&](int i, bool skips) {
-          if (skips) return;
+        copy_tiles([&](int i) {
           float* to = smem_.x[stage_of_x_];
           const int step = k_tile_step(i, copies);
           x.copy(step, [&](int group) {
@@ -431,17 +429,19 @@ class Producer {
     pipeline_.producer_acquire(smem_.empty);
     const std::uint32_t fails = smem_.fails[pipeline_.stage];
     std::byte* stage = smem_.planes[pipeline_.stage];
-    if (skips_) {
-      // Consumers do not read it, or do not need what they read.
-    } else if (path_ == Path::kThree) {
+    if (path_ == Path::kThree) {
       store_halves(stage);
     } else if (path_ == Path::kSix) {
       store_planes(stage);
     } else {
       copy_y(reinterpret_cast<float*>(stage));
     }
-    skips_ = fails == split_;  // for the next k tile, so that none waits for the load
-    if (--left_ == 0) publish_range();
+    --left_;
+    if (fails == split_ && left_ >= Config::kAhead) {  // it ends with the tiles in flight
+      left_ = Config::kAhead - 1;
+      ends_ = true;
+    }
+    if (left_ == 0) end_work();
     device::fence_async_proxy();
     device::barrier_arrive(smem_.full[pipeline_.stage]);
     pipeline_.advance();
@@ -504,7 +504,6 @@ class Producer {
     const unsigned index = index_of(split_++);
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     left_ = work.k_tiles;
-    skips_ = false;
     Decision decision{Path::kFp64, 1.0F, 1.0F, 1.0F};
     if (!is_again) decision = sample(args, params, work);
     path_ = decision.path;
@@ -579,7 +578,8 @@ class Producer {
     return first + i < stages ? first + i : first + i - stages;
   }
 
-  __device__ void publish_range() {
+  __device__ void end_work() {
+    if (thread_ == 0) smem_.last[pipeline_.stage] = split_;
     smem_.range_of_y[slot_][thread_] = range_.word();
     if (++slot_ == Storage::kWorkTiles) slot_ = 0;
     range_ = {};
@@ -596,7 +596,7 @@ class Producer {
   unsigned split_ = 0;       // work tiles that have been split, or are: the number of the last
   // Of the last work tile: k tiles left, its place in range_of_y, the decision, y's scale.
   int left_ = 0, slot_ = 0;
-  bool skips_ = false;  // it fails
+  bool ends_ = false;  // before its last k tile is copied, because it fails
   Path path_ = Path::kSix;
   float scale_ = 1.0F;
   Range range_;  // of its y
@@ -792,15 +792,20 @@ class Consumer {
       has_totals = true;
       const bool is_due = (border & (border - 1)) == 0;
       if (!is_due || any_of(has_special_line(sums) ? 1 : 0) == 0) continue;
-#pragma unroll 1
-      for (; k_tiles > 0; --k_tiles) {
-        pipeline_.consumer_wait(smem_.full);
-        if (consumer_ == 0) smem_.fails[pipeline_.stage] = decisions_;
-        release_tile();
-      }
+      skip_tiles();
       break;
     }
     if (has_totals) add_totals(totals, sums);
+  }
+
+  // The work tile fails: tells producers, who end it early.
+  __device__ void skip_tiles() {
+    for (bool is_last = false; !is_last;) {
+      pipeline_.consumer_wait(smem_.full);
+      is_last = smem_.last[pipeline_.stage] == decisions_;
+      if (consumer_ == 0) smem_.fails[pipeline_.stage] = decisions_;
+      release_tile();
+    }
   }
 
   // sums += the products of the next k tiles. Those of a k tile are a run, small products first.
@@ -1077,7 +1082,7 @@ __global__ void __launch_bounds__(kNumThreads, 1)
       for (device::Barrier& copied : of_tile) device::barrier_init(copied, 1);
     }
     for (device::Barrier& decided : smem.decided) device::barrier_init(decided, 1);
-    for (std::uint32_t& fails : smem.fails) fails = 0;
+    for (int stage = 0; stage < Config::kStages; ++stage) smem.fails[stage] = smem.last[stage] = 0;
     for (Level& level : smem.level) level = kAllPaths;
     smem.last_level = kAllPaths;
     smem.num_failed = 0;
