@@ -29,9 +29,10 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: accuracy CASE...\n"
-    "A CASE is a stage and a shape, as Int8x3/1024x1024x1024.\n";
+    "A CASE is a stage and a shape, as Int8x3/1024x1024x1024, with /split for Math::fp32_split.\n";
 constexpr std::string_view kHeads =
-    "case\tinput\tdecision\tseconds\tratio_to_cublas\tfrobenius\tfrobenius_cublas\tweighted\t"
+    "case\tinput\tdecision\tseconds\tratio_to_cublas\tratio_to_fp32\tfrobenius\tfrobenius_"
+    "cublas\tweighted\t"
     "weighted_cublas\tmedian\tmedian_cublas\tlargest\tlargest_cublas\n";
 
 constexpr double kMostProducts = 0x1p33;  // for float64; larger cases compare only some rows
@@ -71,18 +72,26 @@ void measure(const std::string& name) {
   const Shape& shape = named.problem.shape;
   const Stage* stage = find_in_catalogue(named.stage);
   if (stage == nullptr) throw UsageError("no stage '" + named.stage + "'");
-  if (name != named.stage + "/" + to_string(Problem::dense(shape))) {
-    throw UsageError(name + ": only a stage and a shape");
+  Problem fp32 = Problem::dense(shape), split = fp32;
+  split.math = Math::fp32_split;
+  const bool is_split = named.problem.math == Math::fp32_split;
+  if (name != named.stage + "/" + to_string(is_split ? split : fp32)) {
+    throw UsageError(name + ": only a stage, a shape and /split");
   }
   const Stage& yardstick = *find_in_catalogue("Cublas");
   check(stage->prepare());
   check(yardstick.prepare());
-  const Plan plan = stage->plan(named.problem), other = yardstick.plan(named.problem);
+  const Plan plan = stage->plan(named.problem), plain = stage->plan(fp32),
+             other = yardstick.plan(fp32);
   check(plan.status());
+  check(plain.status());
   check(other.status());
-  const Memory memory(named.problem, plan, &other, 1);
+  const Memory memory(named.problem, plan, &other, 1), of_plain(fp32, plain, nullptr, 1);
   const Operands& operands = memory.rung().front();
   const Operands& others = memory.yardstick().front();
+  Operands plain_operands = of_plain.rung().front();
+  plain_operands.a = operands.a;
+  plain_operands.b = operands.b;
   const double products =
       static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
   const auto row_step = static_cast<std::int64_t>(products / kMostProducts) + 1;
@@ -93,11 +102,18 @@ void measure(const std::string& name) {
                stream()));
     check(fill(const_cast<float*>(operands.b), shape.k, shape.n, input, false, 2, stream()));
     memory.reset_result(verifier::Inputs::kUniform, 1);
-    const Sample sample = timed(recorded(plan, operands), recorded(other, others));
+    const Batch rung = recorded(plan, operands);
+    double ratio_to_fp32 = 1.0;
+    if (is_split) {
+      const Sample sample = timed(rung, recorded(plain, plain_operands));
+      ratio_to_fp32 = sample.yardstick_s / sample.rung_s;
+    }
+    const Sample sample = timed(rung, recorded(other, others));
     const float* const results[] = {operands.c, others.c};
     const auto errors = errors_of(shape, operands.a, operands.b, results, row_step, stream());
     std::cout << name << '\t' << kInputNames[i] << '\t' << decision_of(plan, operands) << '\t'
-              << sample.rung_s << '\t' << sample.yardstick_s / sample.rung_s;
+              << sample.rung_s << '\t' << sample.yardstick_s / sample.rung_s << '\t'
+              << ratio_to_fp32;
     for (double Errors::* each :
          {&Errors::frobenius, &Errors::weighted, &Errors::median, &Errors::largest}) {
       for (const Errors& of : errors) std::cout << '\t' << of.*each;
