@@ -1,5 +1,6 @@
 """ci/gate check accuracy: what bench/accuracy prints becomes a file and a table."""
 
+import argparse
 import re
 
 import pytest
@@ -17,6 +18,7 @@ from tilegate_ci.checks.accuracy import (
 from tilegate_ci.cli import main
 from tilegate_ci.core.documents import load
 from tilegate_ci.core.files import GateError
+from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.model import REPOSITORY
 
 COMMIT = "0123456789" * 4
@@ -25,14 +27,25 @@ DEVICE = (
     "cublas\t13.1.0\ncompute_capability\t90\nmultiprocessors\t132\n"
 )
 HEADS = (
-    "case\tinput\tdecision\tseconds\tratio_to_cublas\tfrobenius\tfrobenius_cublas\tweighted\t"
+    "case\tinput\tdecision\tseconds\tratio_to_cublas\tratio_to_fp32\tfrobenius\tfrobenius_cublas\tweighted\t"
     "weighted_cublas\tmedian\tmedian_cublas\tlargest\tlargest_cublas\n"
 )
 
 
-def line(shape, name, decision, error, largest="2", speed=3.5, weighted="1\t2", cublas="2e-7"):
+def line(
+    shape,
+    name,
+    decision,
+    error,
+    largest="2",
+    speed=3.5,
+    weighted="1\t2",
+    cublas="2e-7",
+    fp32="1",
+    stage="Int8x3",
+):
     errors = f"{error}\t{cublas}\t{weighted}\t3\t3\t{largest}\t4"
-    return f"Int8x3/{shape}\t{name}\t{decision}\t1e-3\t{speed}\t{errors}\n"
+    return f"{stage}/{shape}\t{name}\t{decision}\t1e-3\t{speed}\t{fp32}\t{errors}\n"
 
 
 GOOD = line("100x200x300", "normal", 6, "1e-7") + line("16x16x16", "a|b", 32, "2e-7", "inf")
@@ -110,6 +123,29 @@ def test_other_stages_keep_their_rows_and_commit(tmp_path):
     assert "commit eeeeeeeeeeee." in accuracy_block(found, "Fp16x3")
     write(tmp_path, GOOD, device=DEVICE.replace("580.1", "590.2"))
     assert len(load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json").rows) == 2
+
+
+def test_split_operands_are_compared_with_fp32(tmp_path):
+    """100x200x300 in 1 ms; the limit is 1.03 times FP32, 3 µs and 0.36 MB at 4 TB/s."""
+    both = [
+        line("100x200x300/split", "normal", 6, "1e-7", fp32=fp32, stage="Sgemm")
+        for fp32 in ("2", "0.5")
+    ]
+    _, found = written(tmp_path, "".join(both) + GOOD)
+    assert found.rows[0].shape == "100x200x300"
+    assert [row.ratio_to_fp32 for row in found.rows] == [2, 0.5, None, None]
+    assert found.rows[1].of_limit == pytest.approx(1e-3 / (1.03 * 0.5e-3 + 3e-6 + 0.36e6 / 4e12))
+    block = accuracy_block(found, "Sgemm")
+    assert "| normal | 1.25 | 0.50 | 1.21 | 1.93 at `100x200x300` | 1 |" in block
+    assert "The limit" not in accuracy_block(found, "Int8x3")
+
+
+def test_a_stage_that_chooses_splits_operands(tmp_path):
+    asked = argparse.Namespace(shape=["8x8x8"])
+    chooses = stage("sgemm", "Sgemm", chooses_from=["tilegate_int8x3"])
+    write_stages(tmp_path, chooses, stage("18_int8x3", "Int8x3"))
+    cases = [accuracy.cases_of(each, asked) for each in read_stages(tmp_path)]
+    assert cases == [["Sgemm/8x8x8/split"], ["Int8x3/8x8x8"]]
 
 
 def test_a_page_without_exceptions(tmp_path):
