@@ -214,8 +214,8 @@ TEST(CublasError, SummationLengthMatchesModel) {
     ASSERT_NEAR(products_of_one_sign_in_fp32(problem), one_sign, 1e-5 * one_sign);
   };
   for (const std::int64_t k :
-       {1,    63,   64,   65,   127,  128,  129,  320,  512,  516,  560,   1023,  1024,
-        1025, 1028, 1750, 1755, 2047, 2048, 3071, 3072, 3077, 3084, 16384, 300000}) {
+       {1,    63,   64,   65,   127,  128,  129,  320,  512,  516,  560,  767,   768,   1023,
+        1024, 1025, 1028, 1750, 1755, 2047, 2048, 3071, 3072, 3077, 3084, 16384, 300000}) {
     for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17, 23, 100}) {
       for (const std::int64_t cols : {1, 4, 5, 8, 15, 16, 17, 33}) {
         for (const std::int64_t ragged : {0, 124, 127}) {

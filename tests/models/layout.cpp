@@ -227,6 +227,8 @@ double summed_in_fp32(const Product& product) {
     } else if (k > 512 && tiles < 128) {
       const bool is_whole = tiles == 64 && product.m == product.n;
       summed = product.form == "TN" ? k / 4 : is_whole ? k : k / 3;
+    } else if (k >= 768 && tiles > 132) {
+      summed = k / 2;
     }
   }
   return static_cast<double>(std::max<std::int64_t>(summed, 64));

@@ -77,8 +77,9 @@ inline float summed_in_fp32(const Problem& problem) {
       return std::min<std::int64_t>(k / 5, 350);
     }
     if (k > 1024) return std::max<std::int64_t>(512, k / 6);
-    // More tiles than multiprocessors: K in two parts (768×3072×768, NVIDIA H200).
-    if (tiles > static_cast<std::int64_t>(kH200.multiprocessors) && k > 512) return k / 2;
+    // With more tiles than multiprocessors K may be in two parts: of 768×3072×768 it is, of
+    // 8812×204×680 it is not (NVIDIA H200).
+    if (tiles > static_cast<std::int64_t>(kH200.multiprocessors) && k >= 768) return k / 2;
     if (tiles >= 128 || k <= 512) return k;
     if (problem.op_a == Op::kT && problem.op_b == Op::kN) return k / 4;
     return tiles == 64 && problem.shape.m == problem.shape.n ? k : k / 3;  // 1024³: all of K
