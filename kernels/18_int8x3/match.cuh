@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
 #include <tilegate/device/device.cuh>
 
@@ -80,12 +79,16 @@ __device__ inline void copy_pair(const Job (&job)[2], const Pointers (&pointers)
 
 template <typename T>
 __device__ T sum_over_lanes(T sum) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  if constexpr (std::is_same_v<T, int>) return __reduce_add_sync(~0U, sum);
-#endif
 #pragma unroll 1
   for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0U, sum, lanes);
   return sum;
+}
+__device__ inline int sum_over_lanes(int sum) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(~0U, sum);
+#else
+  return sum_over_lanes<int>(sum);
+#endif
 }
 
 // One warp: sets the outliers of a row of a pair to 0 (find_bound), as far as the sample tells

@@ -703,8 +703,8 @@ class Consumer {
     if (consumer_ != 0) return;
     if (failed) {
       smem_.failed[smem_.num_failed++] = index;
-      smem_.last_level =
-          path == Path::kThree && smem_.last_level == kAllPaths ? kNoHalves : kOnlyFp64;
+      const Level level = path == Path::kThree ? kNoHalves : kOnlyFp64;
+      smem_.last_level = level > smem_.last_level ? level : smem_.last_level;
     }
     smem_.level[(decisions_ - 1) & 1] = smem_.last_level;
   }

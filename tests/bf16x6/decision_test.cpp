@@ -114,7 +114,7 @@ TEST_F(Bf16Decision, TakesFp64WhereHalvesOrPlanesFail) {
   Operation operation(Problem::dense({kRows, kCols, kK}, Op::kN, Op::kT, count));
   const auto is_large = [&](std::int64_t product) { return product % blocks != 0; };
   const auto is_special = [&](std::int64_t product) {
-    return is_large(product) && product / blocks >= 3;
+    return is_large(product) && product / blocks >= 4;
   };
   for (std::int64_t product = 0; product < count; ++product) {
     if (!is_large(product)) continue;
@@ -126,10 +126,9 @@ TEST_F(Bf16Decision, TakesFp64WhereHalvesOrPlanesFail) {
   }
   const Result result = run(stage, operation, "64x128");
   for (std::int64_t product = 0; product < count; ++product) {
-    // Halves fail in tiles 0 and 1 of a block, planes in 3 and 4.
-    const int decision = !is_large(product)      ? kByHalves
-                         : product / blocks == 2 ? kByPlanes
-                                                 : kByFp64;
+    // Halves fail in work tiles 0 and 1 of a block, planes in 4 and 5.
+    const bool is_by_planes = product / blocks == 2 || product / blocks == 3;
+    const int decision = !is_large(product) ? kByHalves : is_by_planes ? kByPlanes : kByFp64;
     ASSERT_EQ(result.workspace[static_cast<std::size_t>(product)], decision) << product;
   }
   expect_accurate(operation, result);
