@@ -164,6 +164,34 @@ TEST_F(Bf16Decision, SkipsTheRestOfAWorkTileThatFails) {
   }
 }
 
+// Two work tiles after each other, the last of the block among them, by halves or by planes.
+TEST_F(Bf16Decision, SkipsTheRestOfTheLastWorkTiles) {
+  const std::int64_t blocks = device::current().multiprocessors, count = 3 * blocks;
+  constexpr std::int64_t kRows = 3, kK = 36 * 32;
+  for (const bool by_planes : {false, true}) {
+    for (const std::int64_t offset : {0, 1}) {  // boxes, words
+      for (const char* configuration : {"128x128", "64x128"}) {
+        Problem problem = Problem::dense({kRows, 5, kK}, Op::kN, Op::kT, count);
+        problem.lda += offset;
+        problem.stride_a = kRows * problem.lda;
+        Operation operation(problem);
+        for (float& a : operation.a) a *= by_planes ? 0x1p-90F : 1.0F;  // too small for a scale
+        for (const std::int64_t product : {blocks, 2 * blocks}) {
+          const std::int64_t at = product * problem.stride_a + problem.lda + kHidden;
+          operation.a[static_cast<std::size_t>(at)] =
+              by_planes ? std::numeric_limits<float>::infinity() : 1e6F;
+        }
+        const Result result = run(stage, operation, configuration);
+        SCOPED_TRACE(std::string(configuration) + " " + to_string(problem));
+        EXPECT_EQ(result.workspace[0], by_planes ? kByPlanes : kByHalves);
+        EXPECT_EQ(result.workspace[static_cast<std::size_t>(blocks)], kByFp64);
+        EXPECT_EQ(result.workspace[static_cast<std::size_t>(2 * blocks)], kByFp64);
+        expect_accurate(operation, result);
+      }
+    }
+  }
+}
+
 TEST_F(Bf16Decision, IgnoresTheScalesOfRows) {
   expect_decision(
       [](std::int64_t row, std::int64_t) {
