@@ -31,9 +31,8 @@ constexpr std::string_view kUsage =
     "usage: accuracy CASE...\n"
     "A CASE is a stage and a shape, as Int8x3/1024x1024x1024, with /split for Math::fp32_split.\n";
 constexpr std::string_view kHeads =
-    "case\tinput\tdecision\tseconds\tratio_to_cublas\tratio_to_fp32\tfrobenius\tfrobenius_"
-    "cublas\tweighted\t"
-    "weighted_cublas\tmedian\tmedian_cublas\tlargest\tlargest_cublas\n";
+    "case\tinput\tdecision\tseconds\tratio_to_cublas\tratio_to_fp32\tfrobenius\t"
+    "frobenius_cublas\tweighted\tweighted_cublas\tmedian\tmedian_cublas\tlargest\tlargest_cublas\n";
 
 constexpr double kMostProducts = 0x1p33;  // for float64; larger cases compare only some rows
 constexpr double kReplayS = 1e-3;

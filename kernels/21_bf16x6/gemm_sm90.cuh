@@ -171,11 +171,11 @@ struct GemmParams {
   bool two_runs = false;              // of halves per k tile
   std::int32_t* decisions = nullptr;  // per tile of C
 
-  // Of the work tiles of a block: how many, and which.
-  __device__ unsigned work_of_block() const {
+  // Of a block's work tiles: how many, and which the n-th is.
+  __device__ unsigned num_of_block() const {
     return (work - blockIdx.x + gridDim.x - 1) / gridDim.x;
   }
-  __device__ static unsigned work_of_block(unsigned i) { return blockIdx.x + i * gridDim.x; }
+  __device__ static unsigned index_of_block(unsigned i) { return blockIdx.x + i * gridDim.x; }
 };
 
 // An element of a tile.
@@ -308,7 +308,7 @@ class Producer {
 
   __device__ void run(const KernelArgs& args, const GemmParams& params,
                       const device::TensorMap& map_x, const device::TensorMap& map_y) {
-    num_first_ = params.work_of_block();
+    num_first_ = params.num_of_block();
     unsigned num_work = num_first_;
     for (unsigned n = 0;; ++n) {
       // Once there is no more work, the last tiles are split.
@@ -365,7 +365,7 @@ class Producer {
 
  private:
   __device__ unsigned index_of(unsigned n) const {
-    return n < num_first_ ? GemmParams::work_of_block(n) : smem_.failed[n - num_first_];
+    return n < num_first_ ? GemmParams::index_of_block(n) : smem_.failed[n - num_first_];
   }
 
   // Where a work tile begins in an operand.
@@ -675,7 +675,7 @@ class Consumer {
       pipeline_.consumer_wait(smem_.full);
       const float* x = smem_.x[stage_of_x_];
       const auto* y = reinterpret_cast<const float*>(smem_.planes[pipeline_.stage]);
-#pragma unroll 1
+#pragma unroll 1  // else accumulators spill
       for (int slice = 0; slice < kSlices; ++slice) {
         double of_x[8];
 #pragma unroll
@@ -1024,7 +1024,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         GemmStorage<Config>& smem) {
   Consumer<Config> consumer(smem);
   const int thread = static_cast<int>(threadIdx.x) - kProducers;
-  const unsigned num_first = params.work_of_block();
+  const unsigned num_first = params.num_of_block();
   unsigned num_work = num_first;
   // Shuffles tell nvcc that all lanes have the same.
   for (unsigned n = 0;; ++n) {
@@ -1034,7 +1034,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
       num_work += __shfl_sync(~0U, smem.num_failed, 0);
       if (n == num_work) return;
     }
-    const unsigned index = n < num_first ? GemmParams::work_of_block(n)
+    const unsigned index = n < num_first ? GemmParams::index_of_block(n)
                                          : __shfl_sync(~0U, smem.failed[n - num_first], 0);
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     const Decision decision = consumer.next_decision();

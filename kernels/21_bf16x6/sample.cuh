@@ -141,8 +141,9 @@ struct alignas(16) Decision {
   float scale_x, scale_y, unscale;
 };
 
-// After a work tile that failed, the next but one and all later ones of the block do not take the
-// path that failed. The next is decided already. So of a block at most kMostFailed fail.
+// What the work tiles of a block may take. Where one fails by halves, the next but one and all
+// later ones take planes in their place, where one fails by planes FP64. The next one may be
+// decided already. So at most two of a block fail by halves, and two by planes.
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 

@@ -59,11 +59,12 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
-// Candidates that split operands count with the time of data that they do not serve where that is
-// too long. README.md says how long it may be: 3 % longer than FP32, and what a look at the
-// operands takes. Digits (Int8x3) may take more, because they gain more with other data. Where
-// Bf16x6 is hardly faster than digits it comes after them: digits have the time that normal
-// operands need, and many need less.
+// Weighs what candidates that split operands take where their parts do not serve and they multiply
+// in FP64. README.md says how long that may be: 3 % longer than FP32, and what a look at the
+// operands takes. Above, a candidate counts with that time, and so comes after FP32. Digits
+// (Int8x3) may take more, because they gain more with other data. Where Bf16x6 is hardly faster
+// than digits it comes after them: digits have the time that normal operands need, and many need
+// less.
 void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
   constexpr double kSlowerDigits = 1.1, kMostOfDigits = 1.2, kCost = 1.2;
@@ -80,15 +81,15 @@ void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   const double bytes = sizeof(float) * static_cast<double>(problem.batch) *
                        static_cast<double>(m + n) * static_cast<double>(k);
   const double most = kSlower * fp32 + kSeconds + bytes / kBandwidth;
-  for (Candidate& of : all) {
-    const bool is_slow = of.fp32_seconds > (are_planes(of) ? 1.0 : kMostOfDigits) * most;
-    if (is_slow) of.seconds = std::max(of.seconds, of.fp32_seconds);
-  }
   double digits = kNone;
   for (Candidate& of : all) {
-    if (are_planes(of) || !of.choice.decides_on_device) continue;
-    if (of.fp32_seconds > kSlowerDigits * most) of.seconds *= kCost;
-    digits = std::min(digits, of.seconds);
+    if (!of.choice.decides_on_device) continue;
+    if (of.fp32_seconds > (are_planes(of) ? 1.0 : kMostOfDigits) * most) {
+      of.seconds = std::max(of.seconds, of.fp32_seconds);
+    } else if (of.fp32_seconds > kSlowerDigits * most) {
+      of.seconds *= kCost;
+    }
+    if (!are_planes(of)) digits = std::min(digits, of.seconds);
   }
   for (Candidate& of : all) {
     if (are_planes(of) && of.seconds > kFaster * digits) of.seconds /= kFaster;

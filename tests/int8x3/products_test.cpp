@@ -196,7 +196,7 @@ TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
 
 // One row and one column whose digits are as large as they become together, with products of one
 // sign: -126·2^16 - 128·2^8 - 128, but for one element that sets the scale. `rest`: half of a unit,
-// for tails of -127. They are none that are sampled, so that the others decide.
+// for tails of -127. They are not sampled, so that the others decide.
 struct OneSigned {
   Operation operation;
   std::int64_t row = 0, col = 0;
@@ -213,7 +213,7 @@ struct OneSigned {
   std::int64_t set(std::vector<float>& values, double rest) {
     constexpr double kInteger = -126.0 * 65536 - 128 * 256 - 128;
     const std::int64_t k = operation.problem.shape.k;
-    for (std::int64_t at = 0;; ++at) {  // of two neighbours one is sampled
+    for (std::int64_t at = 0; at < 64; ++at) {
       const auto first = values.begin() + at * k;
       const std::vector<float> before(first, first + k);
       std::fill(first, first + k, static_cast<float>(kInteger - rest));
@@ -222,6 +222,8 @@ struct OneSigned {
       if (models::int8x3::match(a, b).equal == 0.0) return at;
       std::copy(before.begin(), before.end(), first);
     }
+    ADD_FAILURE() << "all rows are sampled";
+    return 0;
   }
 
   // Their product is the model's. `most`: K of a part.

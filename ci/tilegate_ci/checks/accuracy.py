@@ -79,11 +79,11 @@ class AccuracyRow(Model):
     @property
     def of_limit(self) -> float:
         """The time over the most that it may be on any data: 1.03 times that of FP32, 3 µs, and
-        one read of A and B at 4 TB/s."""
+        one read of A and B at 4 TB/s. Of a case with "/split"."""
+        assert self.ratio_to_fp32 is not None
         m, n, k = extents(self.case)
         seconds = 2 * m * n * k / self.gflops / 1e9
-        fp32 = seconds * (self.ratio_to_fp32 or 1.0)
-        return seconds / (1.03 * fp32 + 3e-6 + 4 * (m + n) * k / 4e12)
+        return seconds / (1.03 * seconds * self.ratio_to_fp32 + 3e-6 + 4 * (m + n) * k / 4e12)
 
 
 def extents(case: str) -> tuple[int, int, int]:

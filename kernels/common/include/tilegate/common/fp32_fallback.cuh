@@ -216,22 +216,6 @@ struct Fp32Args {
   TileScheduler scheduler;
 };
 
-// acc + total ← a tile's sums over `k` from `first` on.
-__device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
-                                const TileCoord& tile, std::int64_t first, std::int64_t k,
-                                int thread, Fp32Storage& smem, Fp32Sums& acc, Fp32Sums& total) {
-  const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
-                           std::int64_t rows) {
-    const std::int64_t next = along_k ? 1 : ld;
-    return StridedOperand{data + tile.batch_index * stride + first * next, along_k ? ld : 1, next,
-                          rows};
-  };
-  sum_fp32_tile(strided(args.a, args.stride_a, args.lda, params.a_along_k, args.shape.m),
-                strided(args.b, args.stride_b, args.ldb, params.b_along_k, args.shape.n),
-                std::int64_t{tile.row} * kFp32Tile, std::int64_t{tile.col} * kFp32Tile, k,
-                params.run, thread, smem, acc, total);
-}
-
 __device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, int thread,
                                   const Fp32Sums& sums) {
   const std::int64_t row = std::int64_t{tile.row} * kFp32Tile + fp32_row(thread, 0),
@@ -255,8 +239,16 @@ __device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, int th
 __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& params, unsigned index,
                                      int thread, Fp32Storage& smem) {
   const TileCoord tile = params.scheduler.tile(index);
+  const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
+                           std::int64_t rows) {
+    return StridedOperand{data + tile.batch_index * stride, along_k ? ld : 1, along_k ? 1 : ld,
+                          rows};
+  };
   Fp32Sums acc{}, total{};
-  sum_fp32(args, params, tile, 0, args.shape.k, thread, smem, acc, total);
+  sum_fp32_tile(strided(args.a, args.stride_a, args.lda, params.a_along_k, args.shape.m),
+                strided(args.b, args.stride_b, args.ldb, params.b_along_k, args.shape.n),
+                std::int64_t{tile.row} * kFp32Tile, std::int64_t{tile.col} * kFp32Tile,
+                args.shape.k, params.run, thread, smem, acc, total);
   add_sums(total, acc);
   store_fp32(args, tile, thread, total);
 }
