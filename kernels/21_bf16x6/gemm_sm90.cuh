@@ -48,7 +48,7 @@ constexpr int kLeastKTiles = 4;   // of a work tile
 constexpr int kRowsOfX = 128;
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
-constexpr int kProducerWarps = kProducers / 32, kConsumerWarps = kConsumers / 32;
+constexpr int kProducerWarps = kProducers / 32;
 constexpr int kNumThreads = kProducers + kConsumers;  // the producers come first
 constexpr int kProducerRegisters = 48, kConsumerRegisters = 208;
 static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= kRegistersPerSm);
@@ -146,14 +146,13 @@ struct GemmStorage {
   }
   std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
   std::uint32_t range_of_x[kConsumers];
-  // Per consumer warp. Two sets, because some warps may still read that of the last work tile.
-  unsigned votes[2][kConsumerWarps];
   Distances samples[kProducerWarps];  // of a work tile; the first half is of x
   Decision decisions[2];              // for a work tile and for the next
   device::Barrier decided[2];
   // Number of the work tile that consumers knew to fail when they released the k tile in a stage,
-  // and of that whose last k tile it is.
-  std::uint32_t fails[Config::kStages], last[Config::kStages];
+  // per phase, as producers look at it after they have filled the stage again; and of that whose
+  // last k tile it is.
+  std::uint32_t fails[2][Config::kStages], last[Config::kStages];
   Level level[2], last_level;    // of the next work tile but one
   unsigned failed[kMostFailed];  // work tiles
   unsigned num_failed;
@@ -168,7 +167,6 @@ struct GemmParams {
   bool float2_c = false;
   // K tiles of a sum that is added to a total: of a tile that is not split, of a split.
   int sum_k_tiles = 0, sum_k_tiles_of_split = 0;
-  bool two_runs = false;              // of halves per k tile
   std::int32_t* decisions = nullptr;  // per tile of C
 
   // Of a block's work tiles: how many, and which the n-th is.
@@ -299,6 +297,7 @@ class Producer {
   using OfX = GroupsOfX<Config::kXAlongK>;
   using OfY = GroupsOfY<Config::kColumns, Config::kYAlongK>;
   using Storage = GemmStorage<Config>;
+  static constexpr int kLookEvery = 4;
 
  public:
   __device__ explicit Producer(Storage& smem)
@@ -320,10 +319,7 @@ class Producer {
         const int count = has_work ? copies : Config::kAhead;
 #pragma unroll 1
         for (int i = 0; i < count; ++i) {
-          const bool is_split = ends_;  // the oldest tile in flight, when its work tile ended
-          ends_ = false;
-          if (copied_ >= Config::kAhead && !is_split) split(args, params);
-          if (ends_) break;
+          if (copied_ >= Config::kAhead && !split(args, params)) break;
           if (i < copies) copy(i);
           next_copy();
         }
@@ -416,9 +412,19 @@ class Producer {
     }
   }
 
-  // Splits y of the oldest tile in flight, or copies it. Then the consumers may read the tile.
-  __device__ void split(const KernelArgs& args, const GemmParams& params) {
-    if (left_ == 0) begin_work(args, params);
+  // Splits y of the oldest tile in flight, or copies it. Then the consumers may read the tile. Or
+  // returns false, if its work tile fails: it ends with the tiles in flight.
+  __device__ bool split(const KernelArgs& args, const GemmParams& params) {
+    if (until_look_ == 0) {
+      if (left_ == 0) {
+        begin_work(args, params);
+      } else if (fails()) {
+        until_look_ = Config::kAhead;
+        left_ = 0;
+        return false;
+      }
+      look_later();
+    }
     if (arrived_ > 0) {
       --arrived_;
     } else if constexpr (kBoxes) {
@@ -427,7 +433,6 @@ class Producer {
       device::copy_async_wait<Config::kAhead - 1>();
     }
     pipeline_.producer_acquire(smem_.empty);
-    const std::uint32_t fails = smem_.fails[pipeline_.stage];
     std::byte* stage = smem_.planes[pipeline_.stage];
     if (path_ == Path::kThree) {
       store_halves(stage);
@@ -436,15 +441,25 @@ class Producer {
     } else {
       copy_y(reinterpret_cast<float*>(stage));
     }
-    --left_;
-    if (fails == split_ && left_ >= Config::kAhead) {  // it ends with the tiles in flight
-      left_ = Config::kAhead - 1;
-      ends_ = true;
-    }
-    if (left_ == 0) end_work();
+    if (--until_look_ == 0 && left_ == 0) end_work();
     device::fence_async_proxy();
     device::barrier_arrive(smem_.full[pipeline_.stage]);
     pipeline_.advance();
+    return true;
+  }
+
+  // Whether more of the work tile would be copied, but consumers have found that it fails: what
+  // they noted when they released the stage that was acquired last. Looked up every kLookEvery k
+  // tiles.
+  __device__ bool fails() const {
+    const bool wraps = pipeline_.stage == 0;
+    const int stage = (wraps ? Config::kStages : pipeline_.stage) - 1;
+    return left_ > Config::kAhead &&
+           smem_.fails[pipeline_.phase ^ (wraps ? 0U : 1U)][stage] == split_;
+  }
+  __device__ void look_later() {
+    until_look_ = left_ < kLookEvery ? left_ : kLookEvery;
+    left_ -= until_look_;
   }
 
   __device__ void store_halves(std::byte* halves) {
@@ -504,7 +519,7 @@ class Producer {
     const unsigned index = index_of(split_++);
     const SplitK::WorkTile work = params.split_k.work_tile(index, args.workspace);
     left_ = work.k_tiles;
-    Decision decision{Path::kFp64, 1.0F, 1.0F, 1.0F};
+    Decision decision{.path = Path::kFp64};
     if (!is_again) decision = sample(args, params, work);
     path_ = decision.path;
     scale_ = decision.scale_y;
@@ -534,41 +549,48 @@ class Producer {
     const std::int64_t rows = is_a ? args.shape.m - work.row : args.shape.n - work.col;
     const int row = thread_ % (is_x ? kRowsOfX : Config::kColumns);
     Distances distances;
-    if (row < rows) distances = is_x ? sample_x(row) : sample_y(row);
+    bool is_fine = false;
+    if (row < rows) {
+      const auto sample = [&](auto load) {
+        distances = distances_of_row(load);
+        is_fine = bf16x6::is_fine(distances, load(0));
+      };
+      if (is_x) {
+        sample([&](int i) { return sample_x(row, i); });
+      } else {
+        sample([&](int i) { return sample_y(row, i); });
+      }
+    }
     distances = of_warp(distances);
     if (thread_ % 32 == 0) smem_.samples[warp_] = distances;
-    device::named_barrier<3>(kProducers);  // all samples are stored
+    is_fine = device::named_barrier_or<3>(kProducers, is_fine);  // all samples are stored
     Distances x, y;
 #pragma unroll
     for (int warp = 0; warp < kProducerWarps / 2; ++warp) {
       x.add(smem_.samples[warp]);
       y.add(smem_.samples[kProducerWarps / 2 + warp]);
     }
-    return decision_of(x, y, smem_.level[slot_ & 1]);
+    return decision_of(x, y, is_fine, smem_.level[slot_ & 1]);
   }
 
-  // A row's sample is half of each of the first kSampledTiles k tiles of the work tile, in groups
-  // of four k. Rows differ in them, so that all k are in the sample of some.
-  __device__ Distances sample_x(int row) const {
+  // Group i of a row's sample: half of each of the first kSampledTiles k tiles of the work tile, in
+  // groups of four k. Rows differ in them, so that all k are in the sample of some.
+  __device__ float4 sample_x(int row, int i) const {
     const int first = stage_of_x_ - Config::kAhead + Config::kStagesOfX;
-    return distances_of_row([&](int i) {
-      const float* x = smem_.x[stage_of_tile(first, i / kGroups, Config::kStagesOfX)];
-      const int k = k_of_group(row, i);
-      if constexpr (Config::kXAlongK) {
-        return device::load_vector<float4>(x + Config::offset_in_x(row, k));
-      }
-      return make_float4(x[Config::offset_in_x(row, k)], x[Config::offset_in_x(row, k + 1)],
-                         x[Config::offset_in_x(row, k + 2)], x[Config::offset_in_x(row, k + 3)]);
-    });
+    const float* x = smem_.x[stage_of_tile(first, i / kGroups, Config::kStagesOfX)];
+    const int k = k_of_group(row, i);
+    if constexpr (Config::kXAlongK) {
+      return device::load_vector<float4>(x + Config::offset_in_x(row, k));
+    }
+    return make_float4(x[Config::offset_in_x(row, k)], x[Config::offset_in_x(row, k + 1)],
+                       x[Config::offset_in_x(row, k + 2)], x[Config::offset_in_x(row, k + 3)]);
   }
-  __device__ Distances sample_y(int row) const {
-    return distances_of_row([&](int i) {
-      const float* y = smem_.y[stage_of_tile(stage_of_y_, i / kGroups, Config::kAhead)] +
-                       OfY::offset(row, k_of_group(row, i));
-      if constexpr (Config::kYAlongK) return device::load_vector<float4>(y);
-      constexpr int kNext = Config::kColumns;
-      return make_float4(y[0], y[kNext], y[2 * kNext], y[3 * kNext]);
-    });
+  __device__ float4 sample_y(int row, int i) const {
+    const float* y = smem_.y[stage_of_tile(stage_of_y_, i / kGroups, Config::kAhead)] +
+                     OfY::offset(row, k_of_group(row, i));
+    if constexpr (Config::kYAlongK) return device::load_vector<float4>(y);
+    constexpr int kNext = Config::kColumns;
+    return make_float4(y[0], y[kNext], y[2 * kNext], y[3 * kNext]);
   }
   static constexpr int kGroups = kSampled / 4 / kSampledTiles;  // of a row in a tile
   // The first k of a row's group i. Without bank conflicts where rows lie along k.
@@ -594,9 +616,9 @@ class Producer {
   unsigned phase_of_y_ = 1;  // of `copied` of the oldest tile, once kAhead are in flight
   unsigned num_first_;       // work tiles; further ones are those of them that failed
   unsigned split_ = 0;       // work tiles that have been split, or are: the number of the last
-  // Of the last work tile: k tiles left, its place in range_of_y, the decision, y's scale.
-  int left_ = 0, slot_ = 0;
-  bool ends_ = false;  // before its last k tile is copied, because it fails
+  // Of the last work tile: k tiles until the next look and after it, its place in range_of_y, the
+  // decision, y's scale.
+  int until_look_ = 0, left_ = 0, slot_ = 0;
   Path path_ = Path::kSix;
   float scale_ = 1.0F;
   Range range_;  // of its y
@@ -648,16 +670,17 @@ class Consumer {
   }
 
   // sums ← the products of a work tile.
-  __device__ void multiply_planes(int k_tiles, int sum_k_tiles, Range& range, Sums& sums) {
+  __device__ void multiply_planes(int k_tiles, int sum_k_tiles, float lost, Range& range,
+                                  Sums& sums) {
     multiply(
-        k_tiles, sum_k_tiles, [&](int of_sum) { add_products_of_planes(of_sum, range, sums); },
-        sums);
+        k_tiles, sum_k_tiles, lost,
+        [&](int of_sum) { add_products_of_planes(of_sum, range, sums); }, sums);
   }
-  template <bool kTwoRuns>
-  __device__ void multiply_halves(int k_tiles, int sum_k_tiles, float scale, Sums& sums) {
+  __device__ void multiply_halves(int k_tiles, int sum_k_tiles, float lost, float scale,
+                                  Sums& sums) {
     multiply(
-        k_tiles, sum_k_tiles,
-        [&](int of_sum) { add_products_of_halves<kTwoRuns>(of_sum, scale, sums); }, sums);
+        k_tiles, sum_k_tiles, lost,
+        [&](int of_sum) { add_products_of_halves(of_sum, scale, sums); }, sums);
   }
 
   // sums ← the products of a work tile in FP64, rounded once.
@@ -716,12 +739,10 @@ class Consumer {
     const auto& range_of_y = smem_.range_of_y[slot_];
     skip_range();
     const bool may_lose = Range::may_lose(range.word()) || Range::may_lose(range_of_y[consumer_]);
-    constexpr unsigned kSpecial = 1, kMayLose = 2;
-    const unsigned found = any_of((is_special(sums) ? kSpecial : 0) | (may_lose ? kMayLose : 0));
-    if ((found & kSpecial) != 0) return true;
-    if (found == 0) return false;
+    const bool special = is_special(sums);
+    if (!any_of(special || may_lose)) return false;
     smem_.range_of_x[consumer_] = range.word();
-    device::named_barrier<2>(kConsumers);  // all ranges are stored
+    if (any_of(special)) return true;  // and all ranges are stored
     float x = 0.0F, y = 0.0F;
 #pragma unroll 1
     for (int thread = 0; thread < kConsumers; ++thread) {
@@ -732,7 +753,7 @@ class Consumer {
     bool is_small = false;
 #pragma unroll
     for (int i = 0; i < kSums; ++i) is_small = is_small || !(std::fabs(sums[i]) >= least);
-    return any_of(is_small ? 1 : 0) != 0;
+    return any_of(is_small);
   }
 
   // To the next work tile's range of y.
@@ -762,24 +783,19 @@ class Consumer {
     return any != any;
   }
 
-  // The bits of all consumers.
-  __device__ unsigned any_of(unsigned bits) {
-#pragma unroll
-    for (int lanes = 16; lanes > 0; lanes /= 2) bits |= __shfl_xor_sync(~0U, bits, lanes);
-    auto& votes = smem_.votes[votes_];
-    votes_ ^= 1;
-    if (consumer_ % 32 == 0) votes[consumer_ / 32] = bits;
-    device::named_barrier<2>(kConsumers);  // all warps have voted
-    unsigned all = 0;
-    for (const unsigned of_warp : votes) all |= of_warp;
-    return __shfl_sync(~0U, all, 0);  // for nvcc: the same in all lanes
+  // Whether a consumer votes for it.
+  static __device__ bool any_of(bool vote) {
+    const bool any = device::named_barrier_or<2>(kConsumers, vote);
+    return __shfl_sync(~0U, any ? 1 : 0, 0) != 0;  // for nvcc: the same in all lanes
   }
 
   // In two levels: sums of `sum_k_tiles` k tiles are added to totals. add_products(k_tiles) adds
-  // those of the next k tiles to sums. After 1, 2, 4 … sums the consumers test whether the work
-  // tile fails. Then they skip its other k tiles.
+  // those of the next k tiles to sums. `lost`: how much truncation takes from them, relative to
+  // them. After 1, 2, 4 … sums the consumers test whether the work tile fails. Then they skip its
+  // other k tiles.
   template <typename AddProducts>
-  __device__ void multiply(int k_tiles, int sum_k_tiles, AddProducts add_products, Sums& sums) {
+  __device__ void multiply(int k_tiles, int sum_k_tiles, float lost, AddProducts add_products,
+                           Sums& sums) {
     Totals totals{};
     bool has_totals = false;
     for (unsigned border = 1;; ++border) {
@@ -791,11 +807,11 @@ class Consumer {
       add_to_totals(has_totals, sums, totals);
       has_totals = true;
       const bool is_due = (border & (border - 1)) == 0;
-      if (!is_due || any_of(has_special_line(sums) ? 1 : 0) == 0) continue;
+      if (!is_due || !any_of(has_special_line(sums))) continue;
       skip_tiles();
       break;
     }
-    if (has_totals) add_totals(totals, sums);
+    if (has_totals) add_totals(totals, lost, sums);
   }
 
   // The work tile fails: tells producers, who end it early.
@@ -803,7 +819,7 @@ class Consumer {
     for (bool is_last = false; !is_last;) {
       pipeline_.consumer_wait(smem_.full);
       is_last = smem_.last[pipeline_.stage] == decisions_;
-      if (consumer_ == 0) smem_.fails[pipeline_.stage] = decisions_;
+      if (consumer_ == 0) smem_.fails[pipeline_.phase][pipeline_.stage] = decisions_;
       release_tile();
     }
   }
@@ -844,8 +860,7 @@ class Consumer {
     }
   }
 
-  // The same by halves. kTwoRuns: the large products of the second slice are a run of their own.
-  template <bool kTwoRuns>
+  // The same by halves.
   __device__ void add_products_of_halves(int k_tiles, float scale, Sums& sums) {
     float acc[kSums]{};
 #pragma unroll 1
@@ -867,13 +882,8 @@ class Consumer {
         mma(slice, 0, 1, slice > 0);
         mma(slice, 1, 0, true);
       }
-      mma(0, 0, 0, true);
-      if constexpr (kTwoRuns) {
-        device::warpgroup_commit();
-        wait_and_add(acc, sums);
-        device::warpgroup_arrive();
-      }
-      mma(1, 0, 0, !kTwoRuns);
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) mma(slice, 0, 0, true);
       device::warpgroup_commit();
       wait_and_add(acc, sums);
       release_tile<kHalves>(x);
@@ -932,15 +942,21 @@ class Consumer {
     }
   }
 
-  // sums += totals.
-  __device__ void add_totals(const Totals& totals, Sums& sums) {
+  // sums += totals, and what both have lost.
+  __device__ void add_totals(const Totals& totals, float lost, Sums& sums) {
+    const auto add = [&](float total, float& sum) {
+      sum = std::fmaf(lost, total, std::fmaf(lost, sum, sum)) + total;
+    };
 #pragma unroll
-    for (int i = 0; i < kTotalsInRegisters; ++i) sums[i] += totals[i];
+    for (int i = 0; i < kTotalsInRegisters; ++i) add(totals[i], sums[i]);
 #pragma unroll
     for (int i = 0; i < Config::kTotalsInMemory; i += 4) {
       const float4 total = total_in_memory(i);
       float* v = &sums[kTotalsInRegisters + i];
-      v[0] += total.x, v[1] += total.y, v[2] += total.z, v[3] += total.w;
+      add(total.x, v[0]);
+      add(total.y, v[1]);
+      add(total.z, v[2]);
+      add(total.w, v[3]);
     }
   }
 
@@ -948,8 +964,8 @@ class Consumer {
   int consumer_;
   Pipeline<Config::kStages> pipeline_;
   int stage_of_x_ = 0;
-  int slot_ = 0, votes_ = 0;  // in range_of_y; the next set of votes
-  unsigned decisions_ = 0;    // the number of the work tile
+  int slot_ = 0;            // in range_of_y
+  unsigned decisions_ = 0;  // the number of the work tile
 };
 
 // Where a work tile's results go: to C, or to a partial sum. `args.shape` becomes what is left of
@@ -1043,15 +1059,11 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     float sums[Config::kSums];
     Range range;
     if (decision.path == Path::kThree) {
-      if (params.two_runs) {
-        consumer.template multiply_halves<true>(work.k_tiles, of_sum, decision.scale_x, sums);
-      } else {
-        consumer.template multiply_halves<false>(work.k_tiles, of_sum, decision.scale_x, sums);
-      }
+      consumer.multiply_halves(work.k_tiles, of_sum, decision.lost, decision.scale_x, sums);
 #pragma unroll
       for (float& sum : sums) sum *= decision.unscale;
     } else if (decision.path == Path::kSix) {
-      consumer.multiply_planes(work.k_tiles, of_sum, range, sums);
+      consumer.multiply_planes(work.k_tiles, of_sum, decision.lost, range, sums);
     } else {
       consumer.multiply_fp64(work.k_tiles, sums);
     }
@@ -1082,7 +1094,9 @@ __global__ void __launch_bounds__(kNumThreads, 1)
       for (device::Barrier& copied : of_tile) device::barrier_init(copied, 1);
     }
     for (device::Barrier& decided : smem.decided) device::barrier_init(decided, 1);
-    for (int stage = 0; stage < Config::kStages; ++stage) smem.fails[stage] = smem.last[stage] = 0;
+    for (int stage = 0; stage < Config::kStages; ++stage) {
+      smem.fails[0][stage] = smem.fails[1][stage] = smem.last[stage] = 0;
+    }
     for (Level& level : smem.level) level = kAllPaths;
     smem.last_level = kAllPaths;
     smem.num_failed = 0;

@@ -12,6 +12,7 @@
 // share, and if the roundings of a row's elements have no bias. README.md derives the limits.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include <tilegate/common/split_operands.cuh>
@@ -124,6 +125,14 @@ __device__ Distances distances_of_row(Load load) {
                                : static_cast<int>(distance) - static_cast<int>(of_row) * kSampled};
 }
 
+// Whether one of four elements of a row has more than 11 bits, in fixed point below its largest.
+inline __device__ bool is_fine(const Distances& of_row, const float4& v) {
+  // Adding this and subtracting it again rounds to 11 bits.
+  const float rounder = float_of((of_row.largest / kOctave + 23 - 10) << 23 | 1U << 22);
+  const auto lost = [&](float x) { return std::fabs((x + rounder) - rounder - x); };
+  return (lost(v.x) + lost(v.y)) + (lost(v.z) + lost(v.w)) != 0.0F;
+}
+
 // Of the rows of all lanes.
 inline __device__ Distances of_warp(Distances of) {
 #pragma unroll
@@ -135,10 +144,16 @@ inline __device__ Distances of_warp(Distances of) {
   return of;
 }
 
-// The decision for a work tile, and the scales of its halves.
+// What tensor cores take from a sum by truncation, relative to it: of products of halves, which
+// have 22 bits, and of products of planes, which have 16. On average planes lose more, but this
+// does not change a result that one product makes up.
+constexpr float kLostByHalves = 0x1p-24F, kLostByPlanes = 0x1p-25F;
+
+// The decision for a work tile, the scales of its halves, and what its sums lose.
 struct alignas(16) Decision {
   Path path;
-  float scale_x, scale_y, unscale;
+  float scale_x = 1.0F, scale_y = 1.0F, unscale = 1.0F;
+  float lost = 0.0F;
 };
 
 // What the work tiles of a block may take. Where one fails by halves, the next but one and all
@@ -147,13 +162,17 @@ struct alignas(16) Decision {
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 
+// `is_fine`: elements of x or y are.
 __host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
-                                                Level level) {
-  const Path path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y);
-  if (path != Path::kThree) return {path, 1.0F, 1.0F, 1.0F};
-  if (level == kNoHalves) return {Path::kSix, 1.0F, 1.0F, 1.0F};
-  const float scale_x = x.scale(), scale_y = y.scale();
-  return {path, scale_x, scale_y, 1.0F / (scale_x * scale_y)};
+                                                bool is_fine, Level level) {
+  Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y)};
+  if (decision.path == Path::kThree && level == kNoHalves) decision.path = Path::kSix;
+  if (decision.path == Path::kThree) {
+    decision.scale_x = x.scale(), decision.scale_y = y.scale();
+    decision.unscale = 1.0F / (decision.scale_x * decision.scale_y);
+  }
+  if (is_fine) decision.lost = decision.path == Path::kThree ? kLostByHalves : kLostByPlanes;
+  return decision;
 }
 
 }  // namespace tilegate::bf16x6

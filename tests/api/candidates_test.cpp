@@ -72,18 +72,24 @@ TEST(Sgemm, TakesTheExpectedSplit) {
   EXPECT_EQ(rung_of({4096, 4096, 4096}), "Int8x3");
   EXPECT_EQ(rung_of({128, 4096, 4096}), "Bf16x6");
   EXPECT_EQ(rung_of({4096, 64, 4096}), "Bf16x6");
-  EXPECT_EQ(rung_of({1023, 1025, 1027}), "Int8x3");
+  EXPECT_EQ(rung_of({1024, 1024, 1024}), "Int8x3");
+  EXPECT_EQ(rung_of({768, 768, 768}), "Bf16x6");
+  EXPECT_EQ(rung_of({1023, 1025, 1027}), "AsyncCopy");  // FP64 after digits would take too long
   EXPECT_EQ(rung_of({32, 4096, 4096}), "Skinny");  // half of the tiles' rows would be outside C
 }
 
-TEST(Bf16x6, KnowsWhereItIsAsAccurateAsCublas) {
-  const auto is_as_accurate = [](const Shape& shape) {
-    const auto all = bf16x6::stage.candidates(Problem::dense(shape), gpu(90));
-    return std::ranges::all_of(all, &Candidate::is_as_accurate);
-  };
-  EXPECT_TRUE(is_as_accurate({1024, 1024, 1024}));
-  EXPECT_TRUE(is_as_accurate({128, 4096, 4096}));
-  EXPECT_FALSE(is_as_accurate({256, 256, 512}));  // cuBLAS's chains are shorter
+// With 32 splits the partial sums would be a longer chain than cuBLAS's.
+TEST(Bf16x6, LeavesOutPartitionsLessAccurateThanCublas) {
+  for (const std::int64_t rows : {64, 128}) {
+    bool is_split = false;
+    for (const Candidate& of :
+         bf16x6::stage.candidates(Problem::dense({rows, 128, 4096}), gpu(90))) {
+      EXPECT_TRUE(of.is_as_accurate) << of.choice.configuration;
+      EXPECT_FALSE(of.choice.configuration.ends_with("split32")) << rows;
+      is_split = is_split || of.choice.configuration.find("split") != std::string::npos;
+    }
+    EXPECT_TRUE(is_split);
+  }
 }
 
 TEST(ProblemClass, EncodesSizeOpsVectorsAndBatch) {

@@ -300,5 +300,62 @@ TEST_F(Bf16Decision, RoundsFp64Once) {
   }
 }
 
+// Elements from value(i) on; small ones are for planes, because they have no scale for halves.
+Operation operation_of(const Shape& shape, const std::function<float(std::size_t)>& value,
+                       bool by_planes) {
+  Operation operation(Problem::dense(shape));
+  for (std::size_t i = 0; i < operation.a.size(); ++i) {
+    operation.a[i] = value(i) * (by_planes ? 0x1p-90F : 1.0F);
+  }
+  for (std::size_t i = 0; i < operation.b.size(); ++i) operation.b[i] = value(i + 17);
+  return operation;
+}
+
+// The mean error, relative to results that are sums of one sign, in units of 2^-24. Of what
+// truncation took, planes get back half.
+TEST_F(Bf16Decision, GivesBackWhatTruncationTook) {
+  const auto value = [](std::size_t i) {
+    return static_cast<float>((i * 2'654'435'761U) % 16'777'213U) * 0x1p-24F;
+  };
+  for (const bool by_planes : {false, true}) {
+    const Operation operation = operation_of({48, 40, 1024}, value, by_planes);
+    const models::Rows a = operation.rows(Operand::kA, 0), b = operation.rows(Operand::kB, 0);
+    for (const char* const configuration : {"128x128", "128x64", "64x128"}) {
+      const Result result = run(stage, operation, configuration);
+      ASSERT_EQ(result.decision, by_planes ? kByPlanes : kByHalves);
+      double sum = 0.0;
+      for (std::size_t i = 0; i < result.c.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        sum += result.c[i] / Exact(a, at / b.count, b, at % b.count).sum - 1;
+      }
+      const double mean = sum / static_cast<double>(result.c.size()) * 0x1p24;
+      EXPECT_GT(mean, -0.6) << configuration;
+      EXPECT_LT(mean, 0.2) << configuration;
+    }
+  }
+}
+
+// Nothing is truncated, so nothing is given back: sums are exact, as in FP32.
+TEST_F(Bf16Decision, IsExactForFewBits) {
+  for (const int most : {1, 9, 255}) {
+    const auto value = [&](std::size_t i) {
+      return static_cast<float>(static_cast<int>(i * 2'654'435'761U % 65'521U) % (most + 1) *
+                                (i % 3 == 0 ? -1 : 1));
+    };
+    for (const bool by_planes : {false, true}) {
+      const Operation operation = operation_of({48, 40, 200}, value, by_planes);
+      const models::Rows a = operation.rows(Operand::kA, 0), b = operation.rows(Operand::kB, 0);
+      for (const char* const configuration : {"128x128", "128x64", "64x128"}) {
+        const Result result = run(stage, operation, configuration);
+        for (std::size_t i = 0; i < result.c.size(); ++i) {
+          const auto at = static_cast<std::int64_t>(i);
+          ASSERT_EQ(result.c[i], Exact(a, at / b.count, b, at % b.count).sum)
+              << most << ' ' << configuration << ' ' << i << ' ' << result.decision;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilegate::bf16x6

@@ -121,4 +121,27 @@ TEST_F(Async, NamedBarriersSynchronizeASubset) {
   });
 }
 
+// Each group of two warps asks three times whether one of its threads is thread `round · 40`.
+__global__ void ask_in_pairs(unsigned* out) {
+  const unsigned thread = threadIdx.x;
+  unsigned found = 0;
+  for (unsigned round = 0; round < 3; ++round) {
+    const bool is_it = thread == round * 40;
+    const bool any = thread < 64 ? device::named_barrier_or<1>(64, is_it)
+                                 : device::named_barrier_or<2>(64, is_it);
+    found |= any ? 1U << round : 0U;
+  }
+  out[thread] = found;
+}
+
+TEST_F(Async, NamedBarriersKnowWhetherAValueIsTrueInOneOfTheirThreads) {
+  for_each_schedule([&] {
+    const DeviceArray<unsigned> out(128);
+    const device::LaunchConfig config{.kernel = "ask_in_pairs", .blocks = 1, .threads_x = 128};
+    ASSERT_TRUE(is_ok(device::launch(config, nullptr, ask_in_pairs, out.data())));
+    const std::vector<unsigned> found = out.to_host();
+    for (unsigned i = 0; i < 128; ++i) EXPECT_EQ(found[i], i < 64 ? 0b011U : 0b100U);
+  });
+}
+
 }  // namespace tilegate::async_test

@@ -109,7 +109,7 @@ std::size_t Executor::shared_offset(const void* data, std::size_t bytes, const c
   return shared_base() + offset;
 }
 
-void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
+bool Executor::named_barrier_or(unsigned id, unsigned threads, bool value, const Site& site) {
   const auto here = [&] {
     return "named_barrier<" + std::to_string(id) + "> at " + to_string(site);
   };
@@ -125,17 +125,23 @@ void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
          to_string(threads_[barrier.waiting.front()]->site));
   }
   barrier.threads = threads;
+  barrier.any |= value;
   barrier.waiting.push_back(current_->number);
   current_->named_barrier = number;
   current_->site = site;
   current_->state = State::kAtNamedBarrier;
   if (barrier.waiting.size() == threads) {
     observer::release_named_barrier(barrier.waiting);
-    for (const unsigned waiting : barrier.waiting) wake(waiting);
+    for (const unsigned waiting : barrier.waiting) {
+      threads_[waiting]->barrier_or = barrier.any;
+      wake(waiting);
+    }
     barrier.waiting.clear();
-    return;  // the last thread does not wait
+    barrier.any = false;
+  } else {  // the last thread does not wait
+    yield();
   }
-  yield();
+  return current_->barrier_or;
 }
 
 std::string Executor::describe_wait(const Thread& thread) const {

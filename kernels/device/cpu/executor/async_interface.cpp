@@ -121,8 +121,8 @@ void store_wait(int pending_groups, const Site& site) {
 
 void fence_async_proxy() { observer::fence_async_proxy(); }
 
-void named_barrier(unsigned id, unsigned threads, const Site& site) {
-  this_executor().named_barrier(id, threads, site);
+bool named_barrier_or(unsigned id, unsigned threads, bool value, const Site& site) {
+  return this_executor().named_barrier_or(id, threads, value, site);
 }
 
 void check_descriptor(unsigned start, unsigned leading_bytes, unsigned stride_bytes,

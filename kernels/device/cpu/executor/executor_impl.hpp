@@ -77,6 +77,7 @@ constexpr unsigned kNamedBarriers = 16;  // per block; __syncthreads uses the fi
 struct NamedBarrier {
   unsigned threads = 0;  // how many it waits for
   std::vector<unsigned> waiting;
+  bool any = false;  // of the values of those that wait
 };
 
 struct Thread {
@@ -94,6 +95,7 @@ struct Thread {
   Multiplications multiplications;
   BulkStores stores;
   unsigned named_barrier = 0;  // where it waits
+  bool barrier_or = false;     // the result of the last one
   bool has_arrived_at_cluster = false;
   bool abandoned = false;  // stopped where it cannot be unwound
 };
@@ -121,7 +123,7 @@ class Executor {
     const double *a, *b;
   };
   void mma_f64(const MmaF64& registers, const Site& site);
-  void named_barrier(unsigned id, unsigned threads, const Site& site);
+  bool named_barrier_or(unsigned id, unsigned threads, bool value, const Site& site);
   std::byte* shared_memory(std::size_t bytes);
   std::byte* shared_variable(const void* key, const char* name, std::size_t bytes,
                              std::size_t alignment);

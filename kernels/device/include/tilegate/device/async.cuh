@@ -29,6 +29,8 @@
 //   fence_async_proxy()            orders the thread's stores to shared memory before asynchronous
 //                                  reads of them: stores; fence; barrier; copy or wgmma
 //   named_barrier<Id>(threads)     a barrier of `threads` threads, whole warps; Id 1 … 15
+//   named_barrier_or<Id>(threads, value)
+//                                  the same; whether `value` was true in one of the threads
 //   cluster_rank()                 rank of the block in its cluster; see LaunchConfig
 //   cluster_sync()                 barrier of all threads of the cluster that have not ended; it
 //                                  orders their accesses to the shared memory of all its blocks

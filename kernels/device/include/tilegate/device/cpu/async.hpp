@@ -49,7 +49,7 @@ void* cluster_peer(void* smem, unsigned rank, const Site& site);
 void barrier_arrive_remote(device::Barrier& barrier, unsigned rank, const Site& site);
 void store_remote(void* smem, const void* vector, device::Barrier& barrier, unsigned rank,
                   const Site& site);
-void named_barrier(unsigned id, unsigned threads, const Site& site);
+bool named_barrier_or(unsigned id, unsigned threads, bool value, const Site& site);
 
 // Start and strides must be multiples of 16: a descriptor drops their lowest bits.
 void check_descriptor(unsigned start, unsigned leading_bytes, unsigned stride_bytes,
@@ -182,7 +182,12 @@ inline void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y
 template <int kId>
 void named_barrier(unsigned threads, simt::Site site = simt::Site::current()) {
   static_assert(kId >= 1 && kId <= 15, "a block has 16 barriers; __syncthreads uses number 0");
-  simt::executor::named_barrier(kId, threads, site);
+  simt::executor::named_barrier_or(kId, threads, false, site);
+}
+template <int kId>
+bool named_barrier_or(unsigned threads, bool value, simt::Site site = simt::Site::current()) {
+  static_assert(kId >= 1 && kId <= 15, "a block has 16 barriers; __syncthreads uses number 0");
+  return simt::executor::named_barrier_or(kId, threads, value, site);
 }
 
 template <int kRegisters>

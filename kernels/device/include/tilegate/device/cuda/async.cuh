@@ -57,6 +57,19 @@ __device__ void named_barrier(unsigned threads) {
   asm volatile("bar.sync %0, %1;" ::"n"(kId), "r"(threads) : "memory");
 }
 
+template <int kId>
+__device__ bool named_barrier_or(unsigned threads, bool value) {
+  static_assert(kId >= 1 && kId <= 15, "a block has 16 barriers; __syncthreads uses number 0");
+  unsigned any;
+  asm volatile(
+      "{\n.reg .pred own, any;\nsetp.ne.u32 own, %3, 0;\nbar.red.or.pred any, %1, %2, own;\n"
+      "selp.u32 %0, 1, 0, any;\n}"
+      : "=r"(any)
+      : "n"(kId), "r"(threads), "r"(value ? 1U : 0U)
+      : "memory");
+  return any != 0;
+}
+
 // setmaxnreg exists for architecture-specific targets, such as 90a, and family-specific ones, such
 // as 100f. For others the register count does not change.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_SPECIFIC__) || \
