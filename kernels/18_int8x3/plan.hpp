@@ -513,7 +513,7 @@ constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
 // Where `refine` sets them apart, a block takes kApart seconds per k of a group of rows (fitted to
 // 165 µs at 3000³ and 540 µs at 1024×1024×16384, NVIDIA H100). That pays up to kMostApart of the
 // time in FP64, which has kFp64 multiply-adds per second.
-constexpr double kApart = 30e-9, kMostApart = 0.5, kFp64 = 28e12;
+constexpr double kApart = 30e-9, kMostApart = 0.35, kFp64 = 28e12;
 // And `add_outliers` takes this per element of C: 480 µs at 5584×7421×137, 1 ms at 8192³, where
 // (U − ½)·e^2N has up to 16 + 16 outliers, NVIDIA H200.
 constexpr double kAddToElement = 12e-12;
@@ -610,20 +610,26 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
 }
 
 // The expected time of a call that takes FP64, where stream-K gives all multiprocessors the same
-// work. Fitted to 60 problems with exponents ±40 on an NVIDIA H200; of those it is 23 % too short
-// for 5584×7421×137, and within 14 % for the others.
+// work. Fitted to 45 problems with exponents ±40 on an NVIDIA H200: of those that take 20 µs or
+// more it is within 12 %, but for 4 and 16 tiles of a long K, which take up to 22 % longer.
 inline double fp64_seconds(const Problem& problem, const Device& device) {
-  constexpr double kCall = 17e-6, kElement = 2.6e-12, kChunk = 2.35e-6, kChunkOfWords = 0.17e-6;
+  constexpr double kCall = 14e-6, kElement = 2.6e-12, kChunk = 2.33e-6;
+  constexpr double kShare = 2.5e-6, kMostShares = 4.0;  // of blocks that share a tile
+  constexpr double kWords = 4e-6, kChunkOfWords = 0.06e-6, kTileOfWords = 3e-6;
   const auto [m, n, k] = problem.shape;
-  double chunk = kChunk;
+  const auto batch = static_cast<double>(problem.batch),
+             tiles = batch * static_cast<double>(ceil_div(m, kFp64Tile) * ceil_div(n, kFp64Tile)),
+             of_block = tiles / device.multiprocessors;
+  double call = kCall, chunk = kChunk;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
-    if (!allows_vectors(problem, operand)) chunk += kChunkOfWords;
+    if (allows_vectors(problem, operand)) continue;
+    call += kWords;
+    chunk += kChunkOfWords;
   }
-  const auto batch = static_cast<double>(problem.batch);
-  const double elements = batch * static_cast<double>(m + n) * static_cast<double>(k),
-               chunks = batch * static_cast<double>(ceil_div(m, kFp64Tile) *
-                                                    ceil_div(n, kFp64Tile) * ceil_div(k, kChunkK));
-  return kCall + elements * kElement + chunks / device.multiprocessors * chunk;
+  if (!allows_float2_of_c(problem)) call += of_block * kTileOfWords;
+  if (of_block < 1) call += std::min(1 / of_block - 1, kMostShares) * kShare;
+  const double elements = batch * static_cast<double>(m + n) * static_cast<double>(k);
+  return call + elements * kElement + of_block * static_cast<double>(ceil_div(k, kChunkK)) * chunk;
 }
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
@@ -903,7 +909,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
   }
   return {.choice = choice_of(config, problem, launches, least),
           .seconds = normal_seconds(config, launches, problem),
-          .fp32_seconds = config.uses_mma_sync ? 0.0 : fp64_seconds(problem, device)};
+          .fp32_seconds = has_warpgroups(device) ? fp64_seconds(problem, device) : 0.0};
 }
 
 // The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.

@@ -67,7 +67,7 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
 // less.
 void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
-  constexpr double kSlowerDigits = 1.1, kMostOfDigits = 1.2, kCost = 1.2;
+  constexpr double kSlowerDigits = 1.03, kMostOfDigits = 1.155, kCost = 1.2;
   constexpr double kFaster = 0.9;
   constexpr double kNone = std::numeric_limits<double>::infinity();
   const auto are_planes = [](const Candidate& of) {
