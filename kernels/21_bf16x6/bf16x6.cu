@@ -121,7 +121,7 @@ double seconds(const Tile& tile, const Partition& partition, const Problem& prob
   constexpr double kTileSeconds = 2.8e-6;                  // both ends of a tile
   constexpr double kWords = 4e-6;                          // more until the first have arrived
   constexpr double kWordsOfC = 1.5e-6;                     // per tile
-  constexpr double kBandwidth = 2.85e12;                   // of memory, while tiles are multiplied
+  constexpr double kBandwidth = 2.85e12;  // of memory, while all multiprocessors multiply tiles
   double k_tile_seconds = tile.fp64_k_tile_seconds;
   if (!in_fp64) {
     k_tile_seconds = copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
@@ -144,7 +144,8 @@ double seconds(const Tile& tile, const Partition& partition, const Problem& prob
           ? 0.0
           : kReduction + kSplitSeconds * static_cast<double>(partition.k_splits) +
                 2.0 * static_cast<double>(partial_bytes(tile, partition)) / cost::kPartialBandwidth;
-  const double multiply = k_tiles * k_tile_seconds, move = bytes / kBandwidth;
+  const double busy = std::min(static_cast<double>(partition.work()) / device.multiprocessors, 1.0);
+  const double multiply = k_tiles * k_tile_seconds, move = bytes / (busy * kBandwidth);
   return kLaunch + (copies_boxes(problem) ? 0.0 : kWords) + ends + std::max(multiply, move) +
          cost::kNotHidden * std::min(multiply, move) + reduction;
 }

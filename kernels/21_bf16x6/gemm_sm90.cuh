@@ -297,7 +297,7 @@ class Producer {
   using OfX = GroupsOfX<Config::kXAlongK>;
   using OfY = GroupsOfY<Config::kColumns, Config::kYAlongK>;
   using Storage = GemmStorage<Config>;
-  static constexpr int kLookEvery = 4;
+  static constexpr int kLookEvery = 8;
 
  public:
   __device__ explicit Producer(Storage& smem)
