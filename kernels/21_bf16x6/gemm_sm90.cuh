@@ -549,11 +549,11 @@ class Producer {
     const std::int64_t rows = is_a ? args.shape.m - work.row : args.shape.n - work.col;
     const int row = thread_ % (is_x ? kRowsOfX : Config::kColumns);
     Distances distances;
-    bool is_fine = false;
+    Bits bits;
     if (row < rows) {
       const auto sample = [&](auto load) {
         distances = distances_of_row(load);
-        is_fine = bf16x6::is_fine(distances, load(0));
+        bits = Bits(distances, load(0));
       };
       if (is_x) {
         sample([&](int i) { return sample_x(row, i); });
@@ -563,14 +563,16 @@ class Producer {
     }
     distances = of_warp(distances);
     if (thread_ % 32 == 0) smem_.samples[warp_] = distances;
-    is_fine = device::named_barrier_or<3>(kProducers, is_fine);  // all samples are stored
+    bits.are_fine = device::named_barrier_or<3>(kProducers, bits.are_fine);
+    bits.are_many =
+        device::named_barrier_or<3>(kProducers, bits.are_many);  // all samples are stored
     Distances x, y;
 #pragma unroll
     for (int warp = 0; warp < kProducerWarps / 2; ++warp) {
       x.add(smem_.samples[warp]);
       y.add(smem_.samples[kProducerWarps / 2 + warp]);
     }
-    return decision_of(x, y, is_fine, smem_.level[slot_ & 1]);
+    return decision_of(x, y, bits, smem_.level[slot_ & 1]);
   }
 
   // Group i of a row's sample: half of each of the first kSampledTiles k tiles of the work tile, in

@@ -125,13 +125,20 @@ __device__ Distances distances_of_row(Load load) {
                                : static_cast<int>(distance) - static_cast<int>(of_row) * kSampled};
 }
 
-// Whether one of four elements of a row has more than 11 bits, in fixed point below its largest.
-inline __device__ bool is_fine(const Distances& of_row, const float4& v) {
-  // Adding this and subtracting it again rounds to 11 bits.
-  const float rounder = float_of((of_row.largest / kOctave + 23 - 10) << 23 | 1U << 22);
-  const auto lost = [&](float x) { return std::fabs((x + rounder) - rounder - x); };
-  return (lost(v.x) + lost(v.y)) + (lost(v.z) + lost(v.w)) != 0.0F;
-}
+// Of four elements of a row.
+struct Bits {
+  bool are_fine = false;  // more than 11, in fixed point below the largest element of the row
+  bool are_many = false;  // more than 8, in floating point
+
+  Bits() = default;
+  __device__ Bits(const Distances& of_row, const float4& v)
+      : are_many(((bits_of(v.x) | bits_of(v.y) | bits_of(v.z) | bits_of(v.w)) & 0xFFFFU) != 0) {
+    // Adding this and subtracting it again rounds to 11 bits.
+    const float rounder = float_of((of_row.largest / kOctave + 23 - 10) << 23 | 1U << 22);
+    const auto lost = [&](float x) { return std::fabs((x + rounder) - rounder - x); };
+    are_fine = (lost(v.x) + lost(v.y)) + (lost(v.z) + lost(v.w)) != 0.0F;
+  }
+};
 
 // Of the rows of all lanes.
 inline __device__ Distances of_warp(Distances of) {
@@ -145,9 +152,9 @@ inline __device__ Distances of_warp(Distances of) {
 }
 
 // What tensor cores take from a sum by truncation, relative to it: of products of halves, which
-// have 22 bits, and of products of planes, which have 16. On average planes lose more, but this
-// does not change a result that one product makes up.
-constexpr float kLostByHalves = 0x1p-24F, kLostByPlanes = 0x1p-25F;
+// have 22 bits, and of shorter ones, of planes or of elements of few bits. On average planes lose
+// more, but this does not change a result that one product makes up.
+constexpr float kLostByHalves = 0x1p-24F, kLostOfShortProducts = 0x1p-25F;
 
 // The decision for a work tile, the scales of its halves, and what its sums lose.
 struct alignas(16) Decision {
@@ -162,16 +169,19 @@ struct alignas(16) Decision {
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 
-// `is_fine`: elements of x or y are.
+// `bits`: those of x or y.
 __host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
-                                                bool is_fine, Level level) {
+                                                const Bits& bits, Level level) {
   Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y)};
   if (decision.path == Path::kThree && level == kNoHalves) decision.path = Path::kSix;
   if (decision.path == Path::kThree) {
     decision.scale_x = x.scale(), decision.scale_y = y.scale();
     decision.unscale = 1.0F / (decision.scale_x * decision.scale_y);
   }
-  if (is_fine) decision.lost = decision.path == Path::kThree ? kLostByHalves : kLostByPlanes;
+  if (bits.are_fine) {
+    const bool by_halves = decision.path == Path::kThree;
+    decision.lost = by_halves && bits.are_many ? kLostByHalves : kLostOfShortProducts;
+  }
   return decision;
 }
 
