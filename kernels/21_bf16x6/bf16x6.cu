@@ -122,10 +122,9 @@ double seconds(const Tile& tile, const Partition& partition, const Problem& prob
   constexpr double kWords = 4e-6;                          // more until the first have arrived
   constexpr double kWordsOfC = 1.5e-6;                     // per tile
   constexpr double kBandwidth = 2.85e12;  // of memory, while all multiprocessors multiply tiles
-  double k_tile_seconds = tile.fp64_k_tile_seconds;
-  if (!in_fp64) {
-    k_tile_seconds = copies_boxes(problem) ? tile.k_tile_seconds : tile.words_k_tile_seconds;
-  }
+  const double k_tile_seconds = in_fp64                 ? tile.fp64_k_tile_seconds
+                                : copies_boxes(problem) ? tile.k_tile_seconds
+                                                        : tile.words_k_tile_seconds;
   const auto waves = [&](std::int64_t work) {
     return static_cast<double>(ceil_div(work, device.multiprocessors));
   };

@@ -61,10 +61,10 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
 
 // Weighs what candidates that split operands take where their parts do not serve and they multiply
 // in FP64. README.md says how long that may be: 3 % longer than FP32, and what a look at the
-// operands takes. Above, a candidate counts with that time, and so comes after FP32. So does one
-// that is hardly faster than FP32. Digits (Int8x3) may take longer in FP64, because they gain more
-// with other data. Where Bf16x6 is hardly faster than digits it comes after them: digits have the
-// time that normal operands need, and many need less.
+// operands takes. Above, a candidate comes after FP32, and so does one that is hardly faster than
+// FP32. Digits (Int8x3) may take longer in FP64, because they gain more with other data. Where
+// Bf16x6 is hardly faster than digits it comes after them: digits have the time that normal
+// operands need, and many need less.
 void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
   constexpr double kSlowerDigits = 1.03, kMostOfDigits = 1.3, kCost = 1.2;
@@ -86,7 +86,7 @@ void rank_split(const Problem& problem, std::vector<Candidate>& all) {
     if (!of.choice.decides_on_device) continue;
     if (of.seconds > kFasterThanFp32 * fp32 ||
         of.fp32_seconds > (are_planes(of) ? 1.0 : kMostOfDigits) * most) {
-      of.seconds = std::max(of.seconds, of.fp32_seconds);
+      of.seconds += fp32;
     } else if (of.fp32_seconds > kSlowerDigits * most) {
       of.seconds *= kCost;
     }

@@ -81,7 +81,10 @@ class Removals:
         of_file = [site for site in sites() if site.file == file]
         for site in sorted(of_file, key=lambda site: site.begin, reverse=True):
             call = text[site.begin : site.end]
-            asked = f"(::tilegate_removes({self._numbers[site.key]}) ? void() : {call})"
+            removed = "void()"
+            if site.kind == "named_barrier_or":
+                removed = call[call.index(",") + 1 : -1]  # the thread's own value
+            asked = f"(::tilegate_removes({self._numbers[site.key]}) ? {removed} : {call})"
             text = text[: site.begin] + asked + text[site.end :]
         return text
 

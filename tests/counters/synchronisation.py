@@ -21,7 +21,7 @@ TABLE = Path(__file__).with_name("synchronisation.json")
 # The synchronizing functions of device.cuh, async.cuh and flag.cuh. launch_dependents is not one:
 # it lets the next kernel start earlier, and that kernel waits by itself.
 PRIMITIVES = (
-    r"__syncthreads|__syncwarp|named_barrier|cluster_(?:sync|arrive|wait)"
+    r"__syncthreads|__syncwarp|named_barrier(?:_or)?|cluster_(?:sync|arrive|wait)"
     r"|barrier_(?:init|init_fence|arrive|arrive_expect|arrive_remote|wait)"
     r"|copy_async_(?:commit|wait)|store_(?:commit|wait)|fence_async_proxy"
     r"|warpgroup_(?:arrive|commit|fence_operand|wait)|wait_for_previous_kernel"
@@ -146,13 +146,13 @@ def _scope(head: str, in_function: bool) -> tuple[str, str]:
 
 
 def _calls(text: str, names: str) -> Iterator[tuple[str, int, int]]:
-    """The function, begin and end of each call that is a statement."""
+    """The function, begin and end of each call that is a statement, or a whole value."""
     functions = _functions(text)
     pattern = rf"(?<![\w:.>])(?:device::|[a-z]\w*\.)?(?:{names})\b(?:<[^;(){{}}]*>)?\("
     for match in re.finditer(pattern, text):
         end = _closing(text, match.end() - 1) + 1
         before = text[: match.start()].rstrip()[-5:]
-        if not re.match(r"\s*;", text[end:]) or not re.search(r"([;{}):]|\belse)$", before):
+        if not re.match(r"\s*;", text[end:]) or not re.search(r"([;{}):=]|\belse)$", before):
             continue
         inside = [f for f in functions if f.begin <= match.start() < f.end]
         if inside:
