@@ -564,8 +564,7 @@ class Producer {
     distances = of_warp(distances);
     if (thread_ % 32 == 0) smem_.samples[warp_] = distances;
     bits.are_fine = device::named_barrier_or<3>(kProducers, bits.are_fine);
-    bits.are_many =
-        device::named_barrier_or<3>(kProducers, bits.are_many);  // all samples are stored
+    bits.are_few = device::named_barrier_or<3>(kProducers, bits.are_few);  // all samples are stored
     Distances x, y;
 #pragma unroll
     for (int warp = 0; warp < kProducerWarps / 2; ++warp) {

@@ -128,11 +128,11 @@ __device__ Distances distances_of_row(Load load) {
 // Of four elements of a row.
 struct Bits {
   bool are_fine = false;  // more than 11, in fixed point below the largest element of the row
-  bool are_many = false;  // more than 8, in floating point
+  bool are_few = false;   // at most 8, in floating point
 
   Bits() = default;
   __device__ Bits(const Distances& of_row, const float4& v)
-      : are_many(((bits_of(v.x) | bits_of(v.y) | bits_of(v.z) | bits_of(v.w)) & 0xFFFFU) != 0) {
+      : are_few(((bits_of(v.x) | bits_of(v.y) | bits_of(v.z) | bits_of(v.w)) & 0xFFFFU) == 0) {
     // Adding this and subtracting it again rounds to 11 bits.
     const float rounder = float_of((of_row.largest / kOctave + 23 - 10) << 23 | 1U << 22);
     const auto lost = [&](float x) { return std::fabs((x + rounder) - rounder - x); };
@@ -169,7 +169,7 @@ struct alignas(16) Decision {
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 
-// `bits`: those of x or y.
+// `bits`: whether those of a row of x or y are so.
 __host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
                                                 const Bits& bits, Level level) {
   Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y)};
@@ -180,7 +180,7 @@ __host__ __device__ inline Decision decision_of(const Distances& x, const Distan
   }
   if (bits.are_fine) {
     const bool by_halves = decision.path == Path::kThree;
-    decision.lost = by_halves && bits.are_many ? kLostByHalves : kLostOfShortProducts;
+    decision.lost = by_halves && !bits.are_few ? kLostByHalves : kLostOfShortProducts;
   }
   return decision;
 }
