@@ -610,8 +610,8 @@ inline double normal_seconds(const GemmConfig& config, const Launches& launches,
 }
 
 // The expected time of a call that takes FP64, where stream-K gives all multiprocessors the same
-// work. Fitted to 45 problems with exponents ±40 on an NVIDIA H200: of those that take 20 µs or
-// more it is within 12 %, but for 4 and 16 tiles of a long K, which take up to 22 % longer.
+// work. Fitted to 45 problems on an NVIDIA H200. From 20 µs on it is within 12 %, but 4 to 16 tiles
+// of a long K take up to 22 % longer.
 inline double fp64_seconds(const Problem& problem, const Device& device) {
   constexpr double kCall = 14e-6, kElement = 2.6e-12, kChunk = 2.33e-6;
   constexpr double kShare = 2.5e-6, kMostShares = 4.0;  // of blocks that share a tile

@@ -97,7 +97,7 @@ std::vector<Additions> additions_of(const Partition& partition) {
 
 // Whether results are as accurate as cuBLAS's where all products have one sign; with others planes
 // and halves gain more. Squared errors in units of 2^-24 of the result. kTruncation is that of
-// parts and of their products, beside what is given back (kLostByHalves). A rounding has 0.17.
+// parts and of their products, after giving back (kLostByHalves). A rounding has 0.17.
 // Addition i of a chain of n rounds i / n of the result, so a chain counts n / 3 roundings; those
 // of sums average over the totals, and those of totals over the splits. The squared error of the
 // model of cuBLAS is at least 10 % too small.

@@ -77,7 +77,7 @@ constexpr unsigned kNamedBarriers = 16;  // per block; __syncthreads uses the fi
 struct NamedBarrier {
   unsigned threads = 0;  // how many it waits for
   std::vector<unsigned> waiting;
-  bool any = false;  // of the values of those that wait
+  bool any = false;  // whether a waiting thread has passed true
 };
 
 struct Thread {
