@@ -909,7 +909,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
   }
   return {.choice = choice_of(config, problem, launches, least),
           .seconds = normal_seconds(config, launches, problem),
-          .fp32_seconds = has_warpgroups(device) ? fp64_seconds(problem, device) : 0.0};
+          .fallback_seconds = has_warpgroups(device) ? fp64_seconds(problem, device) : 0.0};
 }
 
 // The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.

@@ -11,13 +11,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tilegate/common/cost_model.hpp>
-#include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/operand_map.hpp>
 #include <tilegate/common/split_operands.cuh>
@@ -45,8 +43,8 @@ struct Tile {
 };
 constexpr Tile kTiles[] = {
     {"128x128", 128, false, kRowsOfX, 128, 0.79e-6, 1.7e-6, 2.37e-6},
-    {"128x64", 64, false, kRowsOfX, 64, 0.545e-6, 1.37e-6, 1.33e-6},
-    {"64x128", 64, true, 64, kRowsOfX, 0.55e-6, 1.43e-6, 1.37e-6},
+    {"128x64", 64, false, kRowsOfX, 64, 0.545e-6, 1.37e-6, 1.27e-6},
+    {"64x128", 64, true, 64, kRowsOfX, 0.55e-6, 1.43e-6, 1.3e-6},
 };
 
 // How the tiles are divided among blocks: the first `whole` are not split, the others into
@@ -56,6 +54,7 @@ struct Partition {
 
   std::int64_t split_tiles() const { return tiles - whole; }
   std::int64_t work() const { return whole + split_tiles() * k_splits; }
+  std::int64_t longest_split() const { return ceil_div(k_tiles, k_splits); }  // in k tiles
 };
 
 inline std::size_t partial_bytes(const Tile& tile, const Partition& partition) {
@@ -75,42 +74,10 @@ std::string name_of(const Tile& tile, const Partition& partition) {
          std::to_string(partition.k_splits);
 }
 
-// The chain of additions of runs to a result: runs to sums, these to a total, totals of splits.
-struct Additions {
-  std::int64_t sum, sums, splits;  // `sum`: k tiles of a sum
-
-  // About as many k tiles of a sum as sums, so that the chain is shortest.
-  Additions(std::int64_t k_tiles, std::int64_t k_splits)
-      : sum(static_cast<std::int64_t>(
-            std::ceil(std::sqrt(static_cast<double>(ceil_div(k_tiles, k_splits)))))),
-        sums(ceil_div(ceil_div(k_tiles, k_splits), sum)),
-        splits(k_splits) {}
-};
-
-// Of the tiles that are not split, and of the others.
-std::vector<Additions> additions_of(const Partition& partition) {
-  std::vector<Additions> all;
-  if (partition.whole > 0) all.emplace_back(partition.k_tiles, 1);
-  if (partition.split_tiles() > 0) all.emplace_back(partition.k_tiles, partition.k_splits);
-  return all;
-}
-
-// Whether results are as accurate as cuBLAS's where all products have one sign; with others planes
-// and halves gain more. Squared errors in units of 2^-24 of the result. kTruncation is that of
-// parts and of their products, after giving back (kLostByHalves). A rounding has 0.17.
-// Addition i of a chain of n rounds i / n of the result, so a chain counts n / 3 roundings; those
-// of sums average over the totals, and those of totals over the splits. The squared error of the
-// model of cuBLAS is at least 10 % too small.
-bool is_as_accurate(const Partition& partition, const Problem& problem) {
-  constexpr double kTruncation = 0.6, kAddition = 0.17 / 3, kAboveModel = 1.1;
-  const double of_cublas = double{kCublasError} * 0x1p24;
-  const double allowed =
-      kAboveModel * of_cublas * of_cublas * products_of_one_sign_in_fp32(problem);
-  return std::ranges::all_of(additions_of(partition), [&](const Additions& of) {
-    const auto sum = static_cast<double>(of.sum), sums = static_cast<double>(of.sums),
-               splits = static_cast<double>(of.splits);
-    return kTruncation + kAddition * (sum / (sums * splits) + sums / splits + splits) <= allowed;
-  });
+// K tiles of a sum, of those of a work tile: about as many as the sums, so that the chain of
+// additions is shortest.
+std::int64_t k_tiles_of_sum(std::int64_t k_tiles) {
+  return static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(k_tiles))));
 }
 
 // Expected seconds; how they were found is in EXPERIMENTS.md.
@@ -129,9 +96,8 @@ double seconds(const Tile& tile, const Partition& partition, const Problem& prob
     return static_cast<double>(ceil_div(work, device.multiprocessors));
   };
   const std::int64_t splits = partition.split_tiles() * partition.k_splits;
-  const double k_tiles =
-      waves(partition.whole) * static_cast<double>(partition.k_tiles) +
-      waves(splits) * static_cast<double>(ceil_div(partition.k_tiles, partition.k_splits));
+  const double k_tiles = waves(partition.whole) * static_cast<double>(partition.k_tiles) +
+                         waves(splits) * static_cast<double>(partition.longest_split());
   const double ends = (waves(partition.whole) + waves(splits)) *
                       (kTileSeconds + (allows_float2_of_c(problem) ? 0.0 : kWordsOfC));
   const auto [m, n, k] = problem.shape;
@@ -150,7 +116,7 @@ double seconds(const Tile& tile, const Partition& partition, const Problem& prob
 }
 
 // No splits; all tiles split; and those of the last wave. Of each with splits the fastest by halves
-// and the fastest in FP64, as Sgemm limits the time in FP64, of all that are as accurate as cuBLAS.
+// and the fastest in FP64, as Sgemm limits the time in FP64.
 std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
                                      const Device& device) {
   const std::int64_t tiles = problem.batch * ceil_div(problem.shape.m, tile.block_m) *
@@ -161,18 +127,19 @@ std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
     const std::int64_t rest = tiles - whole;
     if (rest == 0) return;
     const std::int64_t most = std::min({k_tiles / kLeastKTiles, kMaxKSplits, 2 * sms / rest});
-    std::vector<Partition> accurate;
+    std::vector<Partition> splits;
     for (std::int64_t k_splits = 2; k_splits <= most; ++k_splits) {
-      const Partition partition{tiles, k_tiles, whole, k_splits};
-      if (is_as_accurate(partition, problem)) accurate.push_back(partition);
+      splits.push_back({tiles, k_tiles, whole, k_splits});
     }
-    std::set<std::int64_t> fastest;
-    for (const bool in_fp64 : {false, true}) {
-      const auto of = std::ranges::min_element(accurate, {}, [&](const Partition& partition) {
+    if (splits.empty()) return;
+    const auto fastest = [&](bool in_fp64) {
+      return *std::ranges::min_element(splits, {}, [&](const Partition& partition) {
         return seconds(tile, partition, problem, device, in_fp64);
       });
-      if (of != accurate.end() && fastest.insert(of->k_splits).second) partitions.push_back(*of);
-    }
+    };
+    const Partition by_halves = fastest(false), by_fp64 = fastest(true);
+    partitions.push_back(by_halves);
+    if (by_fp64.k_splits != by_halves.k_splits) partitions.push_back(by_fp64);
   };
   add_fastest(0);
   if (tiles > sms) add_fastest(tiles / sms * sms);
@@ -186,11 +153,16 @@ std::vector<Partition> partitions_of(const Tile& tile, const Problem& problem,
 // of runs to a sum, of sums to a total, and of splits, alpha and beta, and what is given back.
 std::int64_t rounding_chain(const Partition& partition) {
   constexpr std::int64_t kWgmma = kSlices * (2 + (kSliceK + 2) / 2), kGivenBack = 2;
-  std::int64_t longest = 0;
-  for (const Additions& of : additions_of(partition)) {
-    longest = std::max(longest, of.sum + of.sums + of.splits - 1);
+  const auto additions = [](std::int64_t k_tiles) {
+    const std::int64_t of_sum = k_tiles_of_sum(k_tiles);
+    return of_sum + ceil_div(k_tiles, of_sum);
+  };
+  std::int64_t of_whole = 0, of_split = 0;
+  if (partition.whole > 0) of_whole = additions(partition.k_tiles);
+  if (partition.split_tiles() > 0) {
+    of_split = additions(partition.longest_split()) + reduction_chain(partition.k_splits);
   }
-  return kWgmma + 1 + 8 + longest + kGivenBack + 2;
+  return kWgmma + 1 + 8 + std::max(of_whole, of_split) + kGivenBack + 2;
 }
 
 // Error of halves relative to the largest element of a row of op(A) times that of a column of
@@ -222,16 +194,15 @@ GemmParams gemm_params(const Tile& tile, const Partition& partition, const Probl
           .is_transposed = tile.is_transposed,
           .boxes = copies_boxes(problem),
           .float2_c = allows_float2_of_c(problem),
-          .sum_k_tiles = static_cast<int>(Additions(partition.k_tiles, 1).sum),
-          .sum_k_tiles_of_split =
-              static_cast<int>(Additions(partition.k_tiles, partition.k_splits).sum)};
+          .sum_k_tiles = static_cast<int>(k_tiles_of_sum(partition.k_tiles)),
+          .sum_k_tiles_of_split = static_cast<int>(k_tiles_of_sum(partition.longest_split()))};
 }
 
 std::vector<PlannedKernel> planned_kernels(const Tile& tile, const Partition& partition,
                                            const Problem& problem, const Device& device) {
   const std::int64_t blocks = std::min<std::int64_t>(partition.work(), device.multiprocessors);
   const std::int64_t of_block = ceil_div(partition.work(), blocks);
-  const std::int64_t k_tiles = ceil_div(partition.k_tiles, partition.k_splits);
+  const std::int64_t k_tiles = partition.longest_split();
   const int stages = tile.columns == 128 ? Config<128, true, true>::kStagesOfX
                                          : Config<64, true, true>::kStagesOfX;
   const auto layout = [&](Operand operand) {
@@ -320,8 +291,7 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
                      .enqueue = enqueue,
                      .kernels = [=] { return planned_kernels(tile, partition, problem, device); }},
           .seconds = seconds(tile, partition, problem, device, false),
-          .is_as_accurate = is_as_accurate(partition, problem),
-          .fp32_seconds = seconds(tile, partition, problem, device, true)};
+          .fallback_seconds = seconds(tile, partition, problem, device, true)};
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {

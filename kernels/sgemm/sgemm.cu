@@ -70,7 +70,7 @@ void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   constexpr double kSlowerDigits = 1.03, kMostOfDigits = 1.3, kCost = 1.2;
   constexpr double kFaster = 0.9, kFasterThanFp32 = 0.95;
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  const auto are_planes = [](const Candidate& of) {
+  const auto is_bf16x6 = [](const Candidate& of) {
     return of.choice.configuration.starts_with("Bf16x6:");
   };
   double fp32 = kNone;
@@ -85,15 +85,15 @@ void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   for (Candidate& of : all) {
     if (!of.choice.decides_on_device) continue;
     if (of.seconds > kFasterThanFp32 * fp32 ||
-        of.fp32_seconds > (are_planes(of) ? 1.0 : kMostOfDigits) * most) {
+        of.fallback_seconds > (is_bf16x6(of) ? 1.0 : kMostOfDigits) * most) {
       of.seconds += fp32;
-    } else if (of.fp32_seconds > kSlowerDigits * most) {
+    } else if (of.fallback_seconds > kSlowerDigits * most) {
       of.seconds *= kCost;
     }
-    if (!are_planes(of)) digits = std::min(digits, of.seconds);
+    if (!is_bf16x6(of)) digits = std::min(digits, of.seconds);
   }
   for (Candidate& of : all) {
-    if (are_planes(of) && of.seconds > kFaster * digits) of.seconds /= kFaster;
+    if (is_bf16x6(of) && of.seconds > kFaster * digits) of.seconds /= kFaster;
   }
 }
 
@@ -118,7 +118,6 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
         continue;
       }
       if (stage->math == Math::fp32_split && !choice.decides_on_device) continue;  // in FP32 anyway
-      if (!candidate.is_as_accurate) continue;
       choice.configuration = std::string(stage->name) + ":" + choice.configuration;
       all.push_back(std::move(candidate));
     }

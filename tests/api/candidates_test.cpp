@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/bf16x6.hpp>
 #include <tilegate/catalogue.hpp>
 #include <tilegate/choices/sgemm.hpp>
 #include <tilegate/sgemm.hpp>
@@ -76,20 +75,6 @@ TEST(Sgemm, TakesTheExpectedSplit) {
   EXPECT_EQ(rung_of({768, 768, 768}), "Bf16x6");  // FP64 after digits would take too long
   EXPECT_EQ(rung_of({1023, 1025, 1027}), "Int8x3");
   EXPECT_EQ(rung_of({32, 4096, 4096}), "Skinny");  // half of the tiles' rows would be outside C
-}
-
-// With 32 splits the partial sums would be a longer chain than cuBLAS's.
-TEST(Bf16x6, LeavesOutPartitionsLessAccurateThanCublas) {
-  for (const std::int64_t rows : {64, 128}) {
-    bool is_split = false;
-    for (const Candidate& of :
-         bf16x6::stage.candidates(Problem::dense({rows, 128, 4096}), gpu(90))) {
-      EXPECT_TRUE(of.is_as_accurate) << of.choice.configuration;
-      EXPECT_FALSE(of.choice.configuration.ends_with("split32")) << rows;
-      is_split = is_split || of.choice.configuration.find("split") != std::string::npos;
-    }
-    EXPECT_TRUE(is_split);
-  }
 }
 
 TEST(ProblemClass, EncodesSizeOpsVectorsAndBatch) {

@@ -76,6 +76,20 @@ float add(float a, float b) {
                  large.exponent - shift);
 }
 
+float sum_in_batches(std::span<const float> values, std::size_t in_batch) {
+  float sum = values.front();
+  for (values = values.subspan(1); !values.empty();
+       values = values.subspan(std::min(in_batch, values.size()))) {
+    // Of the values from `first` on, `apart` apart.
+    const auto of_batch = [&](const auto& self, std::size_t first, std::size_t apart) -> float {
+      if (apart == in_batch) return first < values.size() ? values[first] : 0.0F;
+      return add(self(self, first, 2 * apart), self(self, first + apart, 2 * apart));
+    };
+    sum = add(sum, of_batch(of_batch, 0, 1));
+  }
+  return sum;
+}
+
 float of_integer(std::int64_t value) {
   return rounded(value < 0, static_cast<Wide>(std::abs(value)), 0);
 }

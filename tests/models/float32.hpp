@@ -2,7 +2,9 @@
 // one of two (IEEE 754). Of finite numbers; results may be infinite.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tilegate::models {
 
@@ -16,6 +18,9 @@ Exact exact(float value);
 
 float multiply(float a, float b);
 float add(float a, float b);
+// The first value and then one batch after another of `in_batch` values, a power of two. Of a batch
+// values half of it apart are added first, then these sums a quarter apart, and so on.
+float sum_in_batches(std::span<const float> values, std::size_t in_batch);
 float divide(float a, float b);
 float of_integer(std::int64_t value);
 

@@ -111,11 +111,9 @@ struct Candidate {
   double seconds = 0.0;
   Parts parts = {};
   bool is_tuned = false;  // measured to be the fastest for the problem class: precedes all others
-  // Of stages that split operands. Sgemm takes only candidates that are as accurate as cuBLAS for
-  // all data that the device takes planes for, and compares `fp32_seconds`, the expected time with
-  // other data, in FP32 or FP64, with those of FP32; 0: it is not compared.
-  bool is_as_accurate = true;
-  double fp32_seconds = 0.0;
+  // Of stages that split operands: the expected time with data for which the device decides against
+  // it. 0: unknown, and Sgemm does not compare it.
+  double fallback_seconds = 0.0;
 };
 
 // A problem planned for one device. Can be launched any number of times, from any thread.

@@ -2,6 +2,7 @@
 // read: it may hold NaN. Before that, the reduction of split-K.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -27,8 +28,9 @@ constexpr bool are_few_partials(std::int64_t count) { return count <= 8; }
 template <int kInFlight>
 constexpr int kReduceBlocksPerSm = 32 / kInFlight;
 
-// The reduction of split-K: the sum of `count` partial sums in order of k, so that the same call
-// gives the same bits. They are `stride` words apart. T: float or float4.
+// The reduction of split-K: the sum of `count` partial sums, `stride` words apart. T: float or
+// float4. The order is fixed, so that the same call gives the same bits. A batch is added in pairs,
+// so that chains of additions are short.
 template <typename T, int kInFlight = kPartialsInFlight>
 __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned count) {
   const auto load = [](const float* p) {
@@ -44,9 +46,11 @@ __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned
       if (i < next) v[i] = load(partial + (i + 1) * stride);
     }
 #pragma unroll
-    for (unsigned i = 0; i < kBatch; ++i) {
-      if (i < next) accumulate(sum, v[i]);
+    for (unsigned pairs = kBatch / 2; pairs > 0; pairs /= 2) {
+#pragma unroll
+      for (unsigned i = 0; i < pairs; ++i) accumulate(v[i], v[i + pairs]);
     }
+    accumulate(sum, v[0]);
     partial += next * stride;
   };
   unsigned left = count - 1;
@@ -56,6 +60,16 @@ __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned
   add_next(left);
   return sum;
 }
+
+// The longest of its chains: how many additions round a partial sum.
+constexpr std::int64_t reduction_chain(std::int64_t count, int in_flight = kPartialsInFlight) {
+  const std::int64_t others = count - 1;
+  const auto in_batch = static_cast<std::uint64_t>(others < in_flight ? others : in_flight);
+  if (others == 0) return 0;
+  return (others + in_flight - 1) / in_flight + std::bit_width(in_batch - 1);
+}
+static_assert(reduction_chain(2) == 1 && reduction_chain(3) == 2 && reduction_chain(9) == 4 &&
+              reduction_chain(10) == 5);
 
 __device__ inline void store(const KernelArgs& args, float* c, float sum) {
   *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
