@@ -547,31 +547,25 @@ class Producer {
     device::named_barrier<3>(kProducers);  // those of all warps have arrived
     const bool is_x = thread_ < kRowsOfX, is_a = is_x != params.is_transposed;
     const std::int64_t rows = is_a ? args.shape.m - work.row : args.shape.n - work.col;
-    const int row = thread_ % (is_x ? kRowsOfX : Config::kColumns);
+    // With 64 rows of y two threads share a row, and each samples half of it.
+    const int in_operand = thread_ % kRowsOfX;
+    const int row = is_x ? in_operand : in_operand % Config::kColumns,
+              part = is_x ? 0 : in_operand / Config::kColumns;
     Distances distances;
-    Bits bits;
     if (row < rows) {
-      const auto sample = [&](auto load) {
-        distances = distances_of_row(load);
-        bits = Bits(distances, load(0));
-      };
-      if (is_x) {
-        sample([&](int i) { return sample_x(row, i); });
-      } else {
-        sample([&](int i) { return sample_y(row, i); });
-      }
+      distances = is_x ? distances_of_row([&](int i) { return sample_x(row, i); })
+                       : distances_of_row([&](int i) { return sample_y(row, part, i); });
     }
     distances = of_warp(distances);
     if (thread_ % 32 == 0) smem_.samples[warp_] = distances;
-    bits.are_fine = device::named_barrier_or<3>(kProducers, bits.are_fine);
-    bits.are_few = device::named_barrier_or<3>(kProducers, bits.are_few);  // all samples are stored
+    device::named_barrier<3>(kProducers);  // all samples are stored
     Distances x, y;
 #pragma unroll
     for (int warp = 0; warp < kProducerWarps / 2; ++warp) {
       x.add(smem_.samples[warp]);
       y.add(smem_.samples[kProducerWarps / 2 + warp]);
     }
-    return decision_of(x, y, bits, smem_.level[slot_ & 1]);
+    return decision_of(x, y, smem_.level[slot_ & 1]);
   }
 
   // Group i of a row's sample: half of each of the first kSampledTiles k tiles of the work tile, in
@@ -579,23 +573,26 @@ class Producer {
   __device__ float4 sample_x(int row, int i) const {
     const int first = stage_of_x_ - Config::kAhead + Config::kStagesOfX;
     const float* x = smem_.x[stage_of_tile(first, i / kGroups, Config::kStagesOfX)];
-    const int k = k_of_group(row, i);
+    const int k = k_of_group(row, 0, i);
     if constexpr (Config::kXAlongK) {
       return device::load_vector<float4>(x + Config::offset_in_x(row, k));
     }
     return make_float4(x[Config::offset_in_x(row, k)], x[Config::offset_in_x(row, k + 1)],
                        x[Config::offset_in_x(row, k + 2)], x[Config::offset_in_x(row, k + 3)]);
   }
-  __device__ float4 sample_y(int row, int i) const {
+  __device__ float4 sample_y(int row, int part, int i) const {
     const float* y = smem_.y[stage_of_tile(stage_of_y_, i / kGroups, Config::kAhead)] +
-                     OfY::offset(row, k_of_group(row, i));
+                     OfY::offset(row, k_of_group(row, part, i));
     if constexpr (Config::kYAlongK) return device::load_vector<float4>(y);
     constexpr int kNext = Config::kColumns;
     return make_float4(y[0], y[kNext], y[2 * kNext], y[3 * kNext]);
   }
   static constexpr int kGroups = kSampled / 4 / kSampledTiles;  // of a row in a tile
-  // The first k of a row's group i. Without bank conflicts where rows lie along k.
-  static __device__ int k_of_group(int row, int i) { return (i % kGroups ^ (row >> 1 & 7)) * 4; }
+  // The first k of group i of a part of a row, one of two. Without bank conflicts where rows lie
+  // along k.
+  static __device__ int k_of_group(int row, int part, int i) {
+    return ((part * kGroups + i % kGroups) ^ (row >> 1 & 7)) * 4;
+  }
   // The stage of tile i behind the one in stage `first`, which may be one round further.
   static __device__ int stage_of_tile(int first, int i, int stages) {
     return first + i < stages ? first + i : first + i - stages;
@@ -699,7 +696,7 @@ class Consumer {
       pipeline_.consumer_wait(smem_.full);
       const float* x = smem_.x[stage_of_x_];
       const auto* y = reinterpret_cast<const float*>(smem_.planes[pipeline_.stage]);
-#pragma unroll 1  // else accumulators spill
+#pragma unroll(Config::kColumns == 64 ? kSlices : 1)  // with 128 columns accumulators would spill
       for (int slice = 0; slice < kSlices; ++slice) {
         double of_x[8];
 #pragma unroll
@@ -790,29 +787,27 @@ class Consumer {
     return __shfl_sync(~0U, any ? 1 : 0, 0) != 0;  // for nvcc: the same in all lanes
   }
 
-  // In two levels: sums of `sum_k_tiles` k tiles are added to totals. add_products(k_tiles) adds
-  // those of the next k tiles to sums. `lost`: how much truncation takes from them, relative to
-  // them. After 1, 2, 4 … sums the consumers test whether the work tile fails. Then they skip its
-  // other k tiles.
+  // In two levels: sums of `sum_k_tiles` k tiles, at least two sums, are added to totals.
+  // add_products(k_tiles) adds those of the next k tiles to sums. `lost`: how much truncation takes
+  // from them, relative to them. After 1, 2, 4 … sums the consumers test whether the work tile
+  // fails. Then they skip its other k tiles.
   template <typename AddProducts>
   __device__ void multiply(int k_tiles, int sum_k_tiles, float lost, AddProducts add_products,
                            Sums& sums) {
     Totals totals{};
-    bool has_totals = false;
     for (unsigned border = 1;; ++border) {
 #pragma unroll
       for (int i = 0; i < kSums; ++i) sums[i] = 0.0F;
       add_products(k_tiles < sum_k_tiles ? k_tiles : sum_k_tiles);
       k_tiles -= sum_k_tiles;
       if (k_tiles <= 0) break;
-      add_to_totals(has_totals, sums, totals);
-      has_totals = true;
+      add_to_totals(border == 1, sums, totals);
       const bool is_due = (border & (border - 1)) == 0;
       if (!is_due || !any_of(has_special_line(sums))) continue;
       skip_tiles();
       break;
     }
-    if (has_totals) add_totals(totals, lost, sums);
+    add_totals(totals, lost, sums);
   }
 
   // The work tile fails: tells producers, who end it early.
@@ -930,14 +925,14 @@ class Consumer {
   // The total of sums[kTotalsInRegisters + i] and of the next three.
   __device__ float4& total_in_memory(int i) { return smem_.totals[i / 4][consumer_]; }
 
-  // totals += sums; totals = sums where there are none.
-  __device__ void add_to_totals(bool has_totals, const Sums& sums, Totals& totals) {
+  // totals += sums; totals = sums where these are the first.
+  __device__ void add_to_totals(bool are_first, const Sums& sums, Totals& totals) {
 #pragma unroll
     for (int i = 0; i < kTotalsInRegisters; ++i) totals[i] += sums[i];
 #pragma unroll
     for (int i = 0; i < Config::kTotalsInMemory; i += 4) {
       float4& total = total_in_memory(i);
-      const float4 old = has_totals ? total : float4{};
+      const float4 old = are_first ? float4{} : total;
       const float* v = &sums[kTotalsInRegisters + i];
       total = make_float4(old.x + v[0], old.y + v[1], old.z + v[2], old.w + v[3]);
     }

@@ -50,17 +50,23 @@ __host__ __device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b
 }
 __host__ __device__ inline int larger(int a, int b) { return a > b ? a : b; }
 
+// How many bits elements have: more than 11, in fixed point below the largest element of their row;
+// at most 8, in floating point.
+constexpr std::uint32_t kFine = 1, kFew = 2;
+
 // Of rows of an operand.
 struct alignas(16) Distances {
   std::uint32_t in_row = 0;   // the largest sum of distances of a row
   std::uint32_t largest = 0;  // magnitude
   int in_tile = kNoRow;       // the same sum, from a magnitude of 0 instead of the row's largest
+  std::uint32_t bits = 0;     // whether those of a row are so: kFine, kFew
   static constexpr int kNoRow = -(1 << 30), kBiased = 1 << 29;
 
   __host__ __device__ void add(const Distances& other) {
     in_row = larger(in_row, other.in_row);
     largest = larger(largest, other.largest);
     in_tile = larger(in_tile, other.in_tile);
+    bits |= other.bits;
   }
   // The largest sum of distances from the largest element of all rows.
   __host__ __device__ int below_largest() const {
@@ -89,6 +95,16 @@ __host__ __device__ inline Path decide(const Distances& a, const Distances& b) {
   return below <= kMostBelowTile && is_scalable(a.exponent()) && is_scalable(b.exponent())
              ? Path::kThree
              : Path::kSix;
+}
+
+// Of four elements of a row, whose largest element has the magnitude `largest`: kFine, kFew.
+inline __device__ std::uint32_t bits_of_row(std::uint32_t largest, const float4& v) {
+  // Adding this and subtracting it again rounds to 11 bits.
+  const float rounder = float_of((largest / kOctave + 23 - 10) << 23 | 1U << 22);
+  const auto lost = [&](float x) { return std::fabs((x + rounder) - rounder - x); };
+  const bool are_fine = (lost(v.x) + lost(v.y)) + (lost(v.z) + lost(v.w)) != 0.0F,
+             are_few = ((bits_of(v.x) | bits_of(v.y) | bits_of(v.z) | bits_of(v.w)) & 0xFFFFU) == 0;
+  return (are_fine ? kFine : 0) | (are_few ? kFew : 0);
 }
 
 // Of a row, of which load(i) returns four sampled elements.
@@ -122,23 +138,9 @@ __device__ Distances distances_of_row(Load load) {
   return {.in_row = distance,
           .largest = of_row,
           .in_tile = is_biased ? Distances::kBiased
-                               : static_cast<int>(distance) - static_cast<int>(of_row) * kSampled};
+                               : static_cast<int>(distance) - static_cast<int>(of_row) * kSampled,
+          .bits = bits_of_row(of_row, load(0))};
 }
-
-// Of four elements of a row.
-struct Bits {
-  bool are_fine = false;  // more than 11, in fixed point below the largest element of the row
-  bool are_few = false;   // at most 8, in floating point
-
-  Bits() = default;
-  __device__ Bits(const Distances& of_row, const float4& v)
-      : are_few(((bits_of(v.x) | bits_of(v.y) | bits_of(v.z) | bits_of(v.w)) & 0xFFFFU) == 0) {
-    // Adding this and subtracting it again rounds to 11 bits.
-    const float rounder = float_of((of_row.largest / kOctave + 23 - 10) << 23 | 1U << 22);
-    const auto lost = [&](float x) { return std::fabs((x + rounder) - rounder - x); };
-    are_fine = (lost(v.x) + lost(v.y)) + (lost(v.z) + lost(v.w)) != 0.0F;
-  }
-};
 
 // Of the rows of all lanes.
 inline __device__ Distances of_warp(Distances of) {
@@ -146,7 +148,8 @@ inline __device__ Distances of_warp(Distances of) {
   for (int lanes = 16; lanes > 0; lanes /= 2) {
     of.add({.in_row = __shfl_xor_sync(~0U, of.in_row, lanes),
             .largest = __shfl_xor_sync(~0U, of.largest, lanes),
-            .in_tile = __shfl_xor_sync(~0U, of.in_tile, lanes)});
+            .in_tile = __shfl_xor_sync(~0U, of.in_tile, lanes),
+            .bits = __shfl_xor_sync(~0U, of.bits, lanes)});
   }
   return of;
 }
@@ -169,18 +172,18 @@ struct alignas(16) Decision {
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 
-// `bits`: whether those of a row of x or y are so.
 __host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
-                                                const Bits& bits, Level level) {
+                                                Level level) {
   Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y)};
   if (decision.path == Path::kThree && level == kNoHalves) decision.path = Path::kSix;
   if (decision.path == Path::kThree) {
     decision.scale_x = x.scale(), decision.scale_y = y.scale();
     decision.unscale = 1.0F / (decision.scale_x * decision.scale_y);
   }
-  if (bits.are_fine) {
-    const bool by_halves = decision.path == Path::kThree;
-    decision.lost = by_halves && !bits.are_few ? kLostByHalves : kLostOfShortProducts;
+  const std::uint32_t bits = x.bits | y.bits;
+  if ((bits & kFine) != 0) {
+    const bool are_long = decision.path == Path::kThree && (bits & kFew) == 0;
+    decision.lost = are_long ? kLostByHalves : kLostOfShortProducts;
   }
   return decision;
 }

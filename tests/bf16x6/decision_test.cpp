@@ -87,7 +87,23 @@ TEST_F(Bf16Decision, FindsAnElementOfKThatIsLargeInAllRows) {
   }
 }
 
-constexpr std::int64_t kHidden = 20;  // a k that is not in the sample
+// Of 64 rows each has all k of these k tiles in its sample.
+TEST_F(Bf16Decision, FindsALargeElementOfOneOf64Rows) {
+  for (const std::int64_t large : {0, 13, 19, 31, 192, 207, 210, 223}) {
+    for (const Op op : {Op::kN, Op::kT}) {
+      for (const Operand operand : {Operand::kA, Operand::kB}) {
+        Operation operation(Problem::dense({64, 64, 256}, op, op));
+        scale(operation, operand, [=](std::int64_t row, std::int64_t k) {
+          return row == large % 64 && k == large ? 0x1p16F : 1.0F;
+        });
+        const char* configuration = operand == Operand::kA ? "64x128" : "128x64";
+        EXPECT_EQ(run(stage, operation, configuration).decision, kByPlanes) << large;
+      }
+    }
+  }
+}
+
+constexpr std::int64_t kHidden = 32 + 20;  // a k of a k tile that is not sampled
 
 void expect_accurate(const Operation& operation, const Result& result) {
   const auto [m, n, k] = operation.problem.shape;
@@ -140,7 +156,7 @@ TEST_F(Bf16Decision, SkipsTheRestOfAWorkTileThatFails) {
   constexpr std::int64_t kK = 36 * 32;        // sums of six k tiles
   for (const std::int64_t offset : {0, 1}) {  // boxes, words
     for (const char* configuration : {"128x128", "128x64", "64x128"}) {
-      for (const std::int64_t large : {20, 5 * 32 + 20, 14 * 32, 34 * 32 - 1, 36 * 32 - 1}) {
+      for (const std::int64_t large : {32 + 20, 5 * 32 + 20, 14 * 32, 34 * 32 - 1, 36 * 32 - 1}) {
         for (const Operand operand : {Operand::kA, Operand::kB}) {
           Problem problem = Problem::dense({3, 5, kK}, Op::kN, Op::kT, count);
           problem.lda += offset;

@@ -57,7 +57,7 @@ class PathCases {
 
   // With an element that the sample of Bf16x6 does not show, too large for the scale of halves.
   void add_hidden(const Padded& padded) {
-    add_if(padded, kFp64, 90, {{Operand::kA, 0, 20, 0x1p14F}},
+    add_if(padded, kFp64, 90, {{Operand::kA, 0, 32 + 20, 0x1p14F}},
            [](const std::string&) { return true; });
   }
 
