@@ -181,8 +181,8 @@ struct At {
   int row, k;
 };
 
-// A producer thread copies and splits groups of four elements, which lie beside each other in
-// memory. at(i, thread) is the first element of its group i: at(0, thread) plus at(i, 0).
+// A producer thread splits groups of four elements, which lie beside each other in memory.
+// at(i, thread) is the first element of its group i: at(0, thread) plus at(i, 0).
 
 // Steps from k tile to k tile in the order of copies: from copy i of `count` in a work tile to the
 // next. The first kSampledTiles are sampled: the first tile and, as the last may be partial, the
@@ -193,19 +193,7 @@ inline __device__ int k_tile_step(int i, int count) {
   return i == 0 ? count - 2 : step;
 }
 
-// The groups of x that a thread copies in words.
-template <bool kAlongK>
-struct GroupsOfX {
-  static constexpr int kRows = kRowsOfX, kCount = kRows * kBlockK / 4 / kProducers;
-
-  static __device__ At at(int i, int thread) {
-    constexpr int kLanes = (kAlongK ? kBlockK : kRows) / 4;
-    const int across = i * (kProducers / kLanes) + thread / kLanes, along = thread % kLanes * 4;
-    return kAlongK ? At{across, along} : At{along, across};
-  }
-};
-
-// The groups of y that a thread copies in words, or splits. A warp has the groups of its box: along
+// The groups of y that a thread splits. A warp has the groups of its box: along
 // k some rows of a slice, (row, 16 k); else four k of all rows, (4 k, row). Before the split, boxes
 // lie one behind the other.
 template <int kColumns, bool kAlongK>
@@ -234,41 +222,68 @@ struct GroupsOfY {
   }
 };
 
+// The words that a thread copies: kLines lines, kStep rows or, where rows do not lie along k, kStep
+// k apart; of a line kInLine words, 32 apart. Those of a warp lie beside each other. offset(…): in
+// shared memory, from the first word on.
+template <bool kAlongK>
+struct WordsOfX {
+  static constexpr int kRows = kRowsOfX, kStep = 8, kLines = (kAlongK ? kRows : kBlockK) / kStep,
+                       kInLine = kAlongK ? 1 : kRows / 32;
+  static_assert(kProducerWarps == kStep, "the words of a thread have one swizzle");
+
+  static __device__ At first(int thread) {
+    return kAlongK ? At{thread / 32, thread % 32} : At{thread % 32, thread / 32};
+  }
+  static __device__ int offset(int line, int in_line) {
+    return (line * kStep + in_line * kBlockK) * 32;
+  }
+};
+template <int kColumns, bool kAlongK>
+struct WordsOfY {
+  using Groups = GroupsOfY<kColumns, kAlongK>;
+  static constexpr int kRows = kColumns, kStep = kAlongK ? 32 / Groups::kKOfBox : 1,
+                       kLines = kAlongK ? Groups::kRowsOfBox / kStep : Groups::kKOfBox,
+                       kInLine = kAlongK ? 1 : kRows / 32;
+
+  static __device__ At first(int thread) {
+    const At box = Groups::box(thread / 32);
+    const int word = thread % 32;
+    return kAlongK ? At{box.row + word / Groups::kKOfBox, box.k + word % Groups::kKOfBox}
+                   : At{box.row + word, box.k};
+  }
+  static __device__ int offset(int line, int in_line) { return (line * kInLine + in_line) * 32; }
+};
+
 // A producer thread's copies of an operand in words.
-template <typename Groups, bool kAlongK>
+template <typename Words, bool kAlongK>
 class WordCopy {
  public:
   // Of op(A) or op(B), in the work tile.
   __device__ WordCopy(const KernelArgs& args, const SplitK::WorkTile& work, bool is_a, int thread)
       : ld_(is_a ? args.lda : args.ldb) {
-    const At first = Groups::at(0, thread);
+    const At first = Words::first(thread);
     const std::int64_t row = (is_a ? work.row : work.col) + first.row;
     const std::int64_t k = std::int64_t{work.first_k_tile} * kBlockK + first.k;
-    rows_ = at_most((is_a ? args.shape.m : args.shape.n) - row, Groups::kRows);
+    rows_ = at_most((is_a ? args.shape.m : args.shape.n) - row, Words::kRows);
     k_ = static_cast<int>(args.shape.k - k);
     next_ = (is_a ? args.a + work.batch_index * args.stride_a
                   : args.b + work.batch_index * args.stride_b) +
             (kAlongK ? row * ld_ + k : k * ld_ + row);
   }
 
-  // Starts copies of a k tile's groups; group i goes to place(i). Zeros outside the operand. The
-  // next copy is of `step` k tiles further.
-  template <typename Place>
-  __device__ void copy(int step, Place place) {
+  // Starts copies of a k tile's words, the first one to smem. Zeros outside the operand. The next
+  // copy is of `step` k tiles further.
+  __device__ void copy(int step, float* smem) {
     const float* gmem = next_;
+    const int across = kAlongK ? rows_ : k_, along = kAlongK ? k_ : rows_;
 #pragma unroll
-    for (int i = 0; i < Groups::kCount; ++i) {
-      const At from = Groups::at(i, 0);  // relative to the thread's first group
-      const int across = kAlongK ? rows_ - from.row : k_ - from.k;
-      const int along = kAlongK ? k_ - from.k : rows_ - from.row;
-      float* smem = place(i);
+    for (int line = 0; line < Words::kLines; ++line) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        device::copy_async<4>(smem + j, gmem + j, across > 0 && j < along);
+      for (int i = 0; i < Words::kInLine; ++i) {
+        device::copy_async<4>(smem + Words::offset(line, i), gmem + i * 32,
+                              line * Words::kStep < across && i * 32 < along);
       }
-      const At next = Groups::at(i + 1, 0);
-      gmem += kAlongK ? (next.row - from.row) * ld_ + (next.k - from.k)
-                      : (next.k - from.k) * ld_ + (next.row - from.row);
+      gmem = opaque(gmem + Words::kStep * ld_);
     }
     next_ += step * (kAlongK ? kBlockK : kBlockK * ld_);
     k_ -= step * kBlockK;
@@ -277,7 +292,7 @@ class WordCopy {
  private:
   const float* next_;
   std::int64_t ld_;
-  int rows_, k_;  // left, from the first group on
+  int rows_, k_;  // left, from the first word on
 };
 
 // The box of a producer warp: extents in the order of memory.
@@ -294,7 +309,8 @@ constexpr std::array<unsigned, 3> box_of_y() {
 // flight together. kBoxes: TMA copies both operands, otherwise each thread copies words.
 template <typename Config, bool kBoxes>
 class Producer {
-  using OfX = GroupsOfX<Config::kXAlongK>;
+  using WordsX = WordsOfX<Config::kXAlongK>;
+  using WordsY = WordsOfY<Config::kColumns, Config::kYAlongK>;
   using OfY = GroupsOfY<Config::kColumns, Config::kYAlongK>;
   using Storage = GemmStorage<Config>;
   static constexpr int kLookEvery = 8;
@@ -320,6 +336,7 @@ class Producer {
 #pragma unroll 1
         for (int i = 0; i < count; ++i) {
           if (copied_ >= Config::kAhead && !split(args, params)) break;
+          __syncwarp();  // all lanes have read the tile in this place
           if (i < copies) copy(i);
           next_copy();
         }
@@ -329,21 +346,18 @@ class Producer {
         const Origin x(args, work, x_is_a), y(args, work, !x_is_a);
         int k = work.first_k_tile * kBlockK;
         copy_tiles([&](int i) {
-          __syncwarp();  // all lanes have read the tile in this place
           copy_boxes(map_x, map_y, x, y, k);
           k += k_tile_step(i, copies) * kBlockK;
         });
       } else {
-        WordCopy<OfX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
-        WordCopy<OfY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
+        WordCopy<WordsX, Config::kXAlongK> x(args, work, !params.is_transposed, thread_);
+        WordCopy<WordsY, Config::kYAlongK> y(args, work, params.is_transposed, thread_);
+        const At first = WordsX::first(thread_);
+        const int first_of_x = Config::offset_in_x(first.row, first.k);
         copy_tiles([&](int i) {
-          float* to = smem_.x[stage_of_x_];
           const int step = k_tile_step(i, copies);
-          x.copy(step, [&](int group) {
-            const At at = OfX::at(group, thread_);
-            return to + Config::offset_in_x(at.row, at.k);
-          });
-          y.copy(step, [&](int group) { return own_of_y(group); });
+          x.copy(step, smem_.x[stage_of_x_] + first_of_x);
+          y.copy(step, of_warp_in_y() + thread_ % 32);
         });
       }
       if (has_work) continue;
@@ -397,10 +411,10 @@ class Producer {
     }
   }
 
-  // Group i of the oldest tile in flight. Once it is split, the next tile takes its place.
-  __device__ float* own_of_y(int i) {
-    return &smem_.y[stage_of_y_][((warp_ * OfY::kCount + i) * 32 + thread_ % 32) * 4];
-  }
+  // The warp's part of the oldest tile in flight. Once it is split, the next tile takes its place.
+  __device__ float* of_warp_in_y() { return &smem_.y[stage_of_y_][warp_ * (OfY::kCount * 32 * 4)]; }
+  // The thread's group i of it.
+  __device__ float* own_of_y(int i) { return of_warp_in_y() + (i * 32 + thread_ % 32) * 4; }
 
   __device__ void next_copy() {
     if constexpr (!kBoxes) device::copy_async_commit();
@@ -431,6 +445,7 @@ class Producer {
       device::barrier_wait(smem_.copied[stage_of_y_][warp_], phase_of_y_);
     } else {
       device::copy_async_wait<Config::kAhead - 1>();
+      __syncwarp();  // the words of all lanes have arrived
     }
     pipeline_.producer_acquire(smem_.empty);
     std::byte* stage = smem_.planes[pipeline_.stage];
