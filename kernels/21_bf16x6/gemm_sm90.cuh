@@ -181,9 +181,6 @@ struct At {
   int row, k;
 };
 
-// A producer thread splits groups of four elements, which lie beside each other in memory.
-// at(i, thread) is the first element of its group i: at(0, thread) plus at(i, 0).
-
 // Steps from k tile to k tile in the order of copies: from copy i of `count` in a work tile to the
 // next. The first kSampledTiles are sampled: the first tile and, as the last may be partial, the
 // last but one.
@@ -193,9 +190,10 @@ inline __device__ int k_tile_step(int i, int count) {
   return i == 0 ? count - 2 : step;
 }
 
-// The groups of y that a thread splits. A warp has the groups of its box: along
-// k some rows of a slice, (row, 16 k); else four k of all rows, (4 k, row). Before the split, boxes
-// lie one behind the other.
+// The groups of y that a producer thread splits: four elements that lie beside each other in
+// memory, the first of group i at at(i, thread). A warp has the groups of its box: along k some
+// rows of a slice, (row, 16 k); else four k of all rows, (4 k, row). Before the split, boxes lie
+// one behind the other.
 template <int kColumns, bool kAlongK>
 struct GroupsOfY {
   static constexpr int kRows = kColumns, kCount = kRows * kBlockK / 4 / kProducers;
@@ -222,9 +220,9 @@ struct GroupsOfY {
   }
 };
 
-// The words that a thread copies: kLines lines, kStep rows or, where rows do not lie along k, kStep
-// k apart; of a line kInLine words, 32 apart. Those of a warp lie beside each other. offset(…): in
-// shared memory, from the first word on.
+// The words that a producer thread copies: kLines lines, kStep rows apart where rows lie along k,
+// else kStep k apart; and of each line kInLine words, 32 apart. The lanes of a warp copy
+// neighbouring words. offset(…): in shared memory, from the first word on.
 template <bool kAlongK>
 struct WordsOfX {
   static constexpr int kRows = kRowsOfX, kStep = 8, kLines = (kAlongK ? kRows : kBlockK) / kStep,
@@ -809,6 +807,7 @@ class Consumer {
   template <typename AddProducts>
   __device__ void multiply(int k_tiles, int sum_k_tiles, float lost, AddProducts add_products,
                            Sums& sums) {
+    static_assert(kLeastKTiles > 2, "so a work tile has two sums or more, and totals");
     Totals totals{};
     for (unsigned border = 1;; ++border) {
 #pragma unroll

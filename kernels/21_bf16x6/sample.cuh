@@ -50,8 +50,8 @@ __host__ __device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b
 }
 __host__ __device__ inline int larger(int a, int b) { return a > b ? a : b; }
 
-// How many bits elements have: more than 11, in fixed point below the largest element of their row;
-// at most 8, in floating point.
+// Of the elements of a row that are tested, one has more than 11 bits, in fixed point below the
+// row's largest; all have at most 8, in floating point.
 constexpr std::uint32_t kFine = 1, kFew = 2;
 
 // Of rows of an operand.
@@ -59,7 +59,7 @@ struct alignas(16) Distances {
   std::uint32_t in_row = 0;   // the largest sum of distances of a row
   std::uint32_t largest = 0;  // magnitude
   int in_tile = kNoRow;       // the same sum, from a magnitude of 0 instead of the row's largest
-  std::uint32_t bits = 0;     // whether those of a row are so: kFine, kFew
+  std::uint32_t bits = 0;     // of any row: kFine, kFew
   static constexpr int kNoRow = -(1 << 30), kBiased = 1 << 29;
 
   __host__ __device__ void add(const Distances& other) {

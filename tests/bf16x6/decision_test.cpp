@@ -1,4 +1,4 @@
-// The decision for planes or FP64.
+// The decision for halves, planes or FP64.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -87,7 +87,7 @@ TEST_F(Bf16Decision, FindsAnElementOfKThatIsLargeInAllRows) {
   }
 }
 
-// Of 64 rows each has all k of these k tiles in its sample.
+// With 64 rows of y the sample of each row has all k of both k tiles.
 TEST_F(Bf16Decision, FindsALargeElementOfOneOf64Rows) {
   for (const std::int64_t large : {0, 13, 19, 31, 192, 207, 210, 223}) {
     for (const Op op : {Op::kN, Op::kT}) {

@@ -325,7 +325,7 @@ TEST_F(BlasErrors, OfAWorkspaceNameTheLeadingDimension) {
 // One of the operands is shared by the products of the batch, and split once.
 TEST(BlasHandle, TellsTheWorkspaceOfThePlan) {
   for (const Operand shared : {Operand::kA, Operand::kB}) {
-    Problem problem = Problem::dense({256, 512, 4096}, Op::kN, Op::kN, 3);
+    Problem problem = Problem::dense({1024, 1024, 1024}, Op::kN, Op::kN, 3);
     problem.math = Math::fp32_split;
     (shared == Operand::kA ? problem.stride_a : problem.stride_b) = 0;
     const Plan plan = sgemm::stage.plan(problem);

@@ -180,7 +180,7 @@ __global__ void reduce(const float* partials, std::int64_t stride, unsigned coun
   device::store_vector(sums + threadIdx.x * kWords, reduce_partials<T>(first, stride, count));
 }
 
-// One after another, each rounded once; more and fewer than are loaded at a time.
+// More and fewer than are loaded at a time.
 TEST(ReducePartials, AddsInBatches) {
   constexpr std::int64_t kStride = 12, kSums = 8;
   for (const unsigned count : {1U, 2U, 8U, 9U, 10U, 17U, 18U}) {

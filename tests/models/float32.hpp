@@ -18,8 +18,8 @@ Exact exact(float value);
 
 float multiply(float a, float b);
 float add(float a, float b);
-// The first value and then one batch after another of `in_batch` values, a power of two. Of a batch
-// values half of it apart are added first, then these sums a quarter apart, and so on.
+// The first value, and then one batch after another of n = `in_batch` values, a power of two.
+// Within a batch value i is added to value i + n / 2, then such sums i to i + n / 4, and so on.
 float sum_in_batches(std::span<const float> values, std::size_t in_batch);
 float divide(float a, float b);
 float of_integer(std::int64_t value);
