@@ -433,8 +433,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     }
     if (path == Path::kFp64) {
       if (params.first_chunk == 0) {  // as below
-        produce_fp64<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x), smem.fp64,
-                               smem.fp64_barriers);
+        run_fp64_producer<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x), smem.fp64,
+                                    smem.fp64_barriers);
       }
     } else if (threadIdx.x == 0) {
       if (path == Path::kSix) {
@@ -458,8 +458,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       consume<Ten, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
     } else if (params.first_chunk == 0) {
       // All of K in the first of several launches; the later ones have nothing to do.
-      consume_fp64<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x) - kWarpgroup,
-                             smem.fp64, smem.fp64_barriers);
+      run_fp64_consumers<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x) - kWarpgroup,
+                                   smem.fp64, smem.fp64_barriers);
     }
   }
   if constexpr (kCluster > 1)

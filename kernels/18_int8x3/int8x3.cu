@@ -26,7 +26,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     params.widths.of_a = params.widths.of_b = 1;
     params.rows_a = params.rows_b = 1.0F;
     params.allowed = squared_error_of(summed);
-    params.fp64 = fp64_args(problem, config.cluster);               // without stream-K
+    params.fp64 = fp64_args(problem, kFp64Tile, config.cluster);    // without stream-K
     params.fp64.scheduler.count = params.fp32.scheduler.count = 0;  // no tiles
     const auto blocks = static_cast<std::size_t>(config.stream_k() ? launches.blocks : 0);
     best.configuration = config.name;

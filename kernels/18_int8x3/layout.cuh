@@ -268,7 +268,7 @@ struct GemmParams {
   StreamKTiles stream_k{};        // of `six`
   std::byte* partials = nullptr;  // partial sums, per block
   unsigned* flags = nullptr;      // one per block: its partial sums are ready
-  Fp64Args fp64;                  // without digits, on compute capability 9.0
+  Fp64Args fp64{};                // without digits, on compute capability 9.0
   Fp32Args fp32;                  // on others
   unsigned parts_per_tile = 1;    // split-K: a block computes one part
 };

@@ -214,7 +214,6 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
                           (workspace.split.evicts_first || bytes_of_c(problem) > kH200.l2_bytes),
           .six = TileScheduler(problem.shape, kBlockM, blocks * block_n),
           .eight = TileScheduler(problem.shape, kBlockM, blocks * Eight::kBlockN),
-          .fp64 = fp64_args(problem, cluster),
           .fp32 = fp32_args(problem)};
 }
 
@@ -715,14 +714,13 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   if (config.uses_mma_sync) return launches;
   // Without digits: FP64 with stream-K, so that all clusters have equal parts.
   Fp64Args& fp64 = launches.params.fp64;
+  fp64 = fp64_args(problem, fp64_columns(problem, device), config.cluster);
   const std::int64_t fp64_tiles = problem.batch * fp64.scheduler.count;
   const std::int64_t fp64_of =
       fp64_clusters(fp64_tiles, fp64.k_tiles, config.stream_k() ? clusters : most_clusters);
-  const StreamKTiles fp64_stream_k(static_cast<unsigned>(fp64_tiles),
-                                   static_cast<unsigned>(fp64_of),
-                                   static_cast<unsigned>(fp64.k_tiles));
+  const StreamKTiles shared = fp64_stream_k(fp64_tiles, fp64_of, fp64.k_tiles);
   const std::int64_t fp64_blocks = std::max(config.cluster * fp64_of, launches.blocks),
-                     fp64_partials = fp64_stream_k.count > 0 ? fp64_blocks : 0;
+                     fp64_partials = shared.count > 0 ? fp64_blocks : 0;
   if (config.stream_k()) {
     launches.params.stream_k =
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
@@ -734,7 +732,7 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     launches.workspace.add_partials(launches.partial_bytes, config.stream_k() ? launches.blocks : 0,
                                     fp64_partials);
     launches.blocks = fp64_blocks;
-    fp64.stream_k = fp64_stream_k;
+    fp64.stream_k = shared;
   }
   const double seconds = call_seconds(config, launches, problem);
   if (problem.batch * launches.params.fp32.scheduler.count >= kLargeC) {
@@ -751,7 +749,7 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
     if (with_partials.bytes <= workspace_limit) {
       launches.workspace = with_partials;
       launches.blocks = fp64_blocks;
-      fp64.stream_k = fp64_stream_k;
+      fp64.stream_k = shared;
     }
   }
   return launches;

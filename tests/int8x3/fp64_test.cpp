@@ -71,6 +71,11 @@ TEST_F(Int8Fp64, SharesKAmongBlocks) {
   };
   const std::int64_t all = device::current().multiprocessors;
   for (const std::int64_t k : {128, 300, 513, 1090}) expect(Problem::dense({6, 4, k}), "128x64");
+  for (const std::int64_t k : {144, 145}) {  // half of the last k tile, and one more
+    expect(Problem::dense({6, 4, k}), "128x64");
+    expect(Problem::dense({6, 4, k}), "128x128pairs");
+    expect(Problem::dense({6, 4, k}, Op::kN, Op::kN, all), "128x64");
+  }
   expect(Problem::dense({130, 134, 300}, Op::kT), "128x64");
   expect(Problem::dense({3, 5, 260}, Op::kT, Op::kN, 65), "128x64");
   expect(Problem::dense({4, 8, 260}, Op::kN, Op::kN, all + 1), "128x64");

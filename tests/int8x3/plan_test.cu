@@ -97,6 +97,16 @@ TEST(Int8Launches, ShareTilesInFp64) {
   EXPECT_EQ(shared({1536, 1408, 512}).count, 0U) << "a whole wave";
 }
 
+// Tiles of 64 columns for less than a wave of tiles of 128, unless K is long.
+TEST(Int8Launches, TakeNarrowTilesInFp64) {
+  const auto params = [](const Shape& shape) { return launches_of("128x128", shape).params.fp64; };
+  EXPECT_EQ(params({1024, 1024, 1024}).columns, 64);
+  EXPECT_EQ(params({1024, 1024, 1024}).scheduler.count, 128U);
+  EXPECT_EQ(params({1024, 1024, 1024}).stream_k.count, 0U) << "a tile for each block";
+  EXPECT_EQ(params({1024, 1024, 16384}).columns, 128);
+  EXPECT_EQ(params({1536, 1408, 512}).columns, 128) << "a whole wave";
+}
+
 // The plan expects what the device decides for normal operands.
 TEST(Int8Launches, ExpectsTheDecisionOfNormalOperands) {
   std::mt19937 random(5);

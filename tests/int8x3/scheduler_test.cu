@@ -31,15 +31,15 @@ __global__ void list_work(GemmParams params, unsigned tiles, Work* works, unsign
 // A problem of `batch` matrices of rows×cols tiles; a pair of blocks has two columns of tiles.
 template <unsigned kCluster>
 void expect_work(std::int64_t batch, std::int64_t rows, std::int64_t cols, unsigned clusters,
-                 unsigned chunks) {
+                 unsigned chunks, unsigned least) {
   SCOPED_TRACE(std::to_string(batch) + " of " + std::to_string(rows) + "x" + std::to_string(cols) +
                " tiles of " + std::to_string(chunks) + " chunks, " + std::to_string(clusters) +
-               " clusters of " + std::to_string(kCluster));
+               " clusters of " + std::to_string(kCluster) + ", at least " + std::to_string(least));
   const auto tiles = static_cast<unsigned>(batch * rows * cols);
   GemmParams params{};
   params.chunks = chunks;
   params.six = TileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
-  params.stream_k = StreamKTiles(tiles, clusters, chunks);
+  params.stream_k = StreamKTiles(tiles, clusters, chunks, least);
   const unsigned idle = params.stream_k.full_waves == 0 ? 2 : 0;  // clusters of a larger grid
   const unsigned blocks = (clusters + idle) * kCluster;
   const DeviceArray<Work> works(std::size_t{blocks} * kMostWork);
@@ -50,7 +50,7 @@ void expect_work(std::int64_t batch, std::int64_t rows, std::int64_t cols, unsig
   const std::vector<Work> found = works.to_host();
   const std::vector<unsigned> found_counts = counts.to_host();
   const auto order = models::tiles_in_order(batch, rows, cols, 12);
-  const auto expected = models::work_of_clusters(tiles, clusters, chunks);
+  const auto expected = models::work_of_clusters(tiles, clusters, chunks, least);
   for (unsigned block = clusters * kCluster; block < blocks; ++block) {
     ASSERT_EQ(found_counts[block], 0U) << "block " << block;
   }
@@ -85,12 +85,14 @@ void expect_work_of_all() {
       for (const unsigned clusters : {1U, 2U, 3U, 5U, 8U, 13U, 41U}) {
         const std::int64_t most = tiles * std::clamp<std::int64_t>(chunks / 4, 1, 32);
         if (clusters > most || tiles / clusters > 12) continue;
-        ASSERT_NO_FATAL_FAILURE(expect_work<kCluster>(1, tiles, 1, clusters, chunks));
+        for (const unsigned least : {4U, 1U}) {  // chunks of digits, k tiles of FP64
+          ASSERT_NO_FATAL_FAILURE(expect_work<kCluster>(1, tiles, 1, clusters, chunks, least));
+        }
       }
     }
   }
-  expect_work<kCluster>(2, 13, 2, 11, 40);
-  expect_work<kCluster>(3, 25, 3, 29, 17);
+  expect_work<kCluster>(2, 13, 2, 11, 40, 4);
+  expect_work<kCluster>(3, 25, 3, 29, 17, 1);
 }
 
 TEST(Int8Scheduler, MatchesModel) { expect_work_of_all<1>(); }

@@ -75,7 +75,7 @@ std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_
 }
 
 std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::int64_t clusters,
-                                                       std::int64_t chunks) {
+                                                       std::int64_t chunks, std::int64_t least) {
   // Full waves of whole tiles, but for the last one. The tiles of that wave and of the partial wave
   // form one line of chunks, of which each cluster gets an equal part, or one chunk more.
   std::int64_t waves = tiles / clusters;
@@ -84,10 +84,9 @@ std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::
   const std::int64_t first_shared = waves * clusters;
   const std::int64_t line = are_shared ? (tiles - first_shared) * chunks : 0;
   const auto begin = [&](std::int64_t cluster) {
-    constexpr std::int64_t kNear = 4;  // chunks: no cut so near to the start or end of a tile
     const std::int64_t even = line / clusters * cluster + std::min(cluster, line % clusters);
     const std::int64_t since = even % chunks, until = chunks - since;
-    return since < kNear ? even - since : until < kNear ? even + until : even;
+    return since < least ? even - since : until < least ? even + until : even;
   };
   std::vector<std::vector<StreamKWork>> all(static_cast<std::size_t>(clusters));
   for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {

@@ -47,8 +47,9 @@ struct StreamKWork {
 };
 
 // Stream-K: the work of each cluster, in order, for `tiles` tiles of `chunks` chunks each.
+// `least`: chunks of a cluster's part of a split tile.
 std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::int64_t clusters,
-                                                       std::int64_t chunks);
+                                                       std::int64_t chunks, std::int64_t least);
 
 // Split-K: the work of a block on a tile: `count` k tiles from `first` on. (row, col): the tile's
 // first element in C; (own_row, own_col): the first one that it stores.

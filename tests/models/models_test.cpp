@@ -98,7 +98,7 @@ TEST(StreamKModel, CoversEachTileOnce) {
     for (const std::int64_t clusters : {1, 2, 7, 66, 132}) {
       for (std::int64_t tiles = 1; tiles <= 3 * clusters + 1; tiles += 1 + tiles / 4) {
         if (clusters > tiles * std::clamp<std::int64_t>(chunks / 16, 1, 8)) continue;
-        const auto all = work_of_clusters(tiles, clusters, chunks);
+        const auto all = work_of_clusters(tiles, clusters, chunks, 4);
         std::vector<std::int64_t> covered(static_cast<std::size_t>(tiles)),
             left(static_cast<std::size_t>(tiles));
         for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {

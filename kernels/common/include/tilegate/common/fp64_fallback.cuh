@@ -5,9 +5,10 @@
 // A product of two FP32 numbers is exact in FP64, and each block rounds its sum to FP32 once. So it
 // is accurate for any operands, NaN and Inf included.
 //
-// A block computes tiles of 128×128. A producer warpgroup copies tiles of both operands to shared
-// memory; two consumer warpgroups convert elements to FP64 and run mma.sync. The callers are
-// kernels with these warpgroups, which call produce_fp64 and consume_fp64.
+// A block computes tiles of 128 rows, and 128 or 64 columns. A producer warpgroup copies tiles of
+// both operands to shared memory; two consumer warpgroups convert elements to FP64 and run
+// mma.sync. The callers are kernels with these warpgroups, which call produce_fp64 and
+// consume_fp64.
 #pragma once
 
 #include <algorithm>
@@ -34,17 +35,19 @@
 
 namespace tilegate {
 
-constexpr int kFp64Tile = 128;  // rows and columns
+constexpr int kFp64Tile = 128;  // rows, and at most so many columns
 constexpr int kFp64K = 32;
 constexpr int kFp64Producers = 128, kFp64Consumers = 256;
 constexpr int kFp64Stages = 5;
-constexpr int kFp64InFlight = 3;  // stages whose copies are in flight together
+constexpr int kFp64InFlight = 1;  // stages whose copies are in flight while the next one's start
 
-// A tile of an operand in shared memory: along k, (row, 32 k), else (k, 128 rows). Lines are padded
-// so that four k of eight rows are in different banks.
-constexpr int kFp64PitchAlongK = kFp64K + 4, kFp64PitchAcrossK = kFp64Tile + 8;
+// A tile of `rows` rows of an operand in shared memory: along k, (row, 32 k), else (k, row). Lines
+// are padded so that four k of eight rows are in different banks.
+constexpr int kFp64PitchAlongK = kFp64K + 4;
+template <int kRows>
+constexpr int kFp64PitchAcrossK = kRows + 8;
 constexpr int kFp64TileWords = kFp64Tile * kFp64PitchAlongK;
-static_assert(kFp64K * kFp64PitchAcrossK <= kFp64TileWords);
+static_assert(kFp64K * kFp64PitchAcrossK<kFp64Tile> <= kFp64TileWords);
 
 struct alignas(16) Fp64Storage {
   float a[kFp64Stages][kFp64TileWords], b[kFp64Stages][kFp64TileWords];
@@ -74,6 +77,7 @@ struct Fp64Operand {
 struct Fp64Args {
   Fp64Operand a, b;
   bool float2_c = false;
+  int columns = kFp64Tile;  // of a tile
   TileScheduler scheduler;  // the tiles of a cluster count as one tile
   std::int64_t k_tiles = 0;
   StreamKTiles stream_k{};
@@ -88,21 +92,27 @@ __device__ Scheduler<kCluster, true> fp64_scheduler(const KernelArgs& args,
           params.k_tiles, params.stream_k};
 }
 
-// A producer thread's copies of an operand: kTurns groups of kWords per tile. Neighbouring threads
-// copy neighbouring groups of a line, a row along k or a k across all rows. What follows from
-// kernel parameters is computed again for each tile: a producer has few registers.
+// A producer thread's copies of an operand: kTurns groups of kWords per tile of kRows rows.
+// Neighbouring threads copy neighbouring groups of a line, a row along k or a k across all rows.
+// What follows from kernel parameters is computed again for each tile: a producer has few
+// registers.
+template <int kRows>
 class Fp64Copy {
  public:
-  // `data`: the first element of the tile; `rows`, `k`: of the operand from there on.
-  __device__ Fp64Copy(const float* data, const std::int64_t& ld, const Fp64Operand& operand,
-                      std::int64_t rows, std::int64_t k, int thread)
+  // Of a matrix of `rows` rows: from row `tile` · kRows and k `first_k` on.
+  __device__ Fp64Copy(const float* matrix, const std::int64_t& ld, const Fp64Operand& operand,
+                      unsigned tile, std::int64_t rows, std::int64_t first_k, std::int64_t k,
+                      int thread)
       : ld_(ld), operand_(operand) {
+    const std::int64_t row = std::int64_t{tile} * kRows;
     const int groups = groups_of_line(), line = thread / groups,
               in_line = thread % groups * (operand.vectors ? 4 : 1);
+    const int rows_left = at_most(rows - row, kRows), k_left = static_cast<int>(k - first_k);
     to_ = line * pitch() + in_line;
-    from_ = data + line * ld + in_line;
-    across_ = (operand.along_k ? at_most(rows, kFp64Tile) : static_cast<int>(k)) - line;
-    along_ = (operand.along_k ? static_cast<int>(k) : at_most(rows, kFp64Tile)) - in_line;
+    from_ =
+        matrix + (operand.along_k ? row * ld + first_k : first_k * ld + row) + line * ld + in_line;
+    across_ = (operand.along_k ? rows_left : k_left) - line;
+    along_ = (operand.along_k ? k_left : rows_left) - in_line;
   }
 
   // Starts the copies of the next tile; zeros outside the operand.
@@ -116,13 +126,15 @@ class Fp64Copy {
 
  private:
   __device__ int groups_of_line() const {
-    return (operand_.along_k ? kFp64K : kFp64Tile) / (operand_.vectors ? 4 : 1);
+    return (operand_.along_k ? kFp64K : kRows) / (operand_.vectors ? 4 : 1);
   }
-  __device__ int pitch() const { return operand_.along_k ? kFp64PitchAlongK : kFp64PitchAcrossK; }
+  __device__ int pitch() const {
+    return operand_.along_k ? kFp64PitchAlongK : kFp64PitchAcrossK<kRows>;
+  }
 
   template <int kWords>
   __device__ void copy(float* tile) {
-    constexpr int kTurns = kFp64Tile * kFp64K / kWords / kFp64Producers;
+    constexpr int kTurns = kRows * kFp64K / kWords / kFp64Producers;
     const int lines = kFp64Producers / groups_of_line();  // of a turn
     const float* from = from_;
     float* to = tile + to_;
@@ -150,8 +162,7 @@ class Fp64Copy {
   const Fp64Operand& operand_;
 };
 
-// Producer warpgroup. `thread`: index in it.
-template <unsigned kCluster>
+template <int kColumns, unsigned kCluster>
 __device__ void produce_fp64(const KernelArgs& args, const Fp64Args& params, int thread,
                              Fp64Storage& smem, Fp64Barriers& barriers) {
   Pipeline<kFp64Stages> pipeline, copied;
@@ -160,15 +171,11 @@ __device__ void produce_fp64(const KernelArgs& args, const Fp64Args& params, int
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const std::int64_t first_k = std::int64_t{work.first_chunk} * kFp64K;
-    const auto copy_of = [&](const float* data, std::int64_t stride, const std::int64_t& ld,
-                             const Fp64Operand& operand, unsigned tile, std::int64_t rows) {
-      const std::int64_t row = std::int64_t{tile} * kFp64Tile;
-      return Fp64Copy(data + work.tile.batch_index * stride +
-                          (operand.along_k ? row * ld + first_k : first_k * ld + row),
-                      ld, operand, rows - row, args.shape.k - first_k, thread);
-    };
-    Fp64Copy a = copy_of(args.a, args.stride_a, args.lda, params.a, work.tile.row, args.shape.m),
-             b = copy_of(args.b, args.stride_b, args.ldb, params.b, work.tile.col, args.shape.n);
+    const auto matrix = std::int64_t{work.tile.batch_index};
+    Fp64Copy<kFp64Tile> a(args.a + matrix * args.stride_a, args.lda, params.a, work.tile.row,
+                          args.shape.m, first_k, args.shape.k, thread);
+    Fp64Copy<kColumns> b(args.b + matrix * args.stride_b, args.ldb, params.b, work.tile.col,
+                         args.shape.n, first_k, args.shape.k, thread);
 #pragma unroll 1
     for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles) {
       pipeline.producer_acquire(barriers.empty);
@@ -190,30 +197,46 @@ __device__ void produce_fp64(const KernelArgs& args, const Fp64Args& params, int
   }
 }
 
-// Sums of a consumer thread. A warp has 32 rows and 64 columns, in blocks of 16×8.
-constexpr int kFp64Rows = 2, kFp64Columns = 8;  // blocks of a warp
-using Fp64Sums = double[kFp64Rows][kFp64Columns][4];
+// Producer warpgroup. `thread`: index in it.
+template <unsigned kCluster>
+__device__ void run_fp64_producer(const KernelArgs& args, const Fp64Args& params, int thread,
+                                  Fp64Storage& smem, Fp64Barriers& barriers) {
+  if (params.columns == kFp64Tile) {
+    produce_fp64<kFp64Tile, kCluster>(args, params, thread, smem, barriers);
+  } else {
+    produce_fp64<kFp64Tile / 2, kCluster>(args, params, thread, smem, barriers);
+  }
+}
+
+// Sums of a consumer thread. A warp has 32 rows and half of the columns, in blocks of 16×8.
+constexpr int kFp64Rows = 2;  // blocks of a warp
+template <int kColumns>
+constexpr int kFp64Columns = kColumns / 2 / 8;
+template <int kColumns>
+using Fp64Sums = double[kFp64Rows][kFp64Columns<kColumns>][4];
 
 // Loads elements of the tile of an operand, from row lane / 4 and k lane % 4 of a warp's part on.
 struct Fp64Fragments {
   int first, next_8, next_k;  // words: of the first element; to 8 rows below, to 4 k behind
 
-  __device__ Fp64Fragments(bool along_k, int row, int k)
-      : first(along_k ? row * kFp64PitchAlongK + k : k * kFp64PitchAcrossK + row),
+  __device__ Fp64Fragments(bool along_k, int pitch_across_k, int row, int k)
+      : first(along_k ? row * kFp64PitchAlongK + k : k * pitch_across_k + row),
         next_8(along_k ? 8 * kFp64PitchAlongK : 8),
-        next_k(along_k ? 4 : 4 * kFp64PitchAcrossK) {}
+        next_k(along_k ? 4 : 4 * pitch_across_k) {}
 
   __device__ double load(const float* tile, int row_8, int four) const {
     return tile[first + row_8 * next_8 + four * next_k];
   }
 };
 
-// acc += the products of a stage.
-__device__ inline void multiply_fp64_stage(const float* a, const float* b,
-                                           const Fp64Fragments& of_a, const Fp64Fragments& of_b,
-                                           Fp64Sums& acc) {
+// acc += the products of a stage; if kHasHalf and `is_half`, of its first 16 k only.
+template <int kColumns, bool kHasHalf>
+__device__ void multiply_fp64_stage(const float* a, const float* b, const Fp64Fragments& of_a,
+                                    const Fp64Fragments& of_b, bool is_half,
+                                    Fp64Sums<kColumns>& acc) {
 #pragma unroll
   for (int slice = 0; slice < kFp64K / 16; ++slice) {
+    if (kHasHalf && is_half && slice > 0) break;
     double x[kFp64Rows][8];
 #pragma unroll
     for (int row = 0; row < kFp64Rows; ++row) {
@@ -221,7 +244,7 @@ __device__ inline void multiply_fp64_stage(const float* a, const float* b,
       for (int i = 0; i < 8; ++i) x[row][i] = of_a.load(a, 2 * row + i % 2, slice * 4 + i / 2);
     }
 #pragma unroll
-    for (int col = 0; col < kFp64Columns; ++col) {
+    for (int col = 0; col < kFp64Columns<kColumns>; ++col) {
       double y[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) y[i] = of_b.load(b, col, slice * 4 + i);
@@ -232,19 +255,22 @@ __device__ inline void multiply_fp64_stage(const float* a, const float* b,
 }
 
 // Stream-K's fixup. Partial sums of a block: (block of 16×8, thread, 4).
-__device__ inline float* fp64_partial(const Fp64Args& params, unsigned block, int thread, int row,
-                                      int col) {
+template <int kColumns>
+__device__ float* fp64_partial(const Fp64Args& params, unsigned block, int thread, int row,
+                               int col) {
   return params.partials + std::size_t{block} * (kFp64PartialBytes / sizeof(float)) +
-         ((row * kFp64Columns + col) * kFp64Consumers + thread) * 4;
+         ((row * kFp64Columns<kColumns> + col) * kFp64Consumers + thread) * 4;
 }
 
-__device__ inline void store_fp64_partial(const Fp64Args& params, int thread, const Fp64Sums& acc) {
+template <int kColumns>
+__device__ void store_fp64_partial(const Fp64Args& params, int thread,
+                                   const Fp64Sums<kColumns>& acc) {
 #pragma unroll
   for (int row = 0; row < kFp64Rows; ++row) {
 #pragma unroll
-    for (int col = 0; col < kFp64Columns; ++col) {
+    for (int col = 0; col < kFp64Columns<kColumns>; ++col) {
       const double* v = acc[row][col];
-      device::store_vector(fp64_partial(params, blockIdx.x, thread, row, col),
+      device::store_vector(fp64_partial<kColumns>(params, blockIdx.x, thread, row, col),
                            make_float4(static_cast<float>(v[0]), static_cast<float>(v[1]),
                                        static_cast<float>(v[2]), static_cast<float>(v[3])));
     }
@@ -254,9 +280,9 @@ __device__ inline void store_fp64_partial(const Fp64Args& params, int thread, co
 }
 
 // acc += the partial sums of the `count` previous clusters.
-template <unsigned kCluster>
+template <int kColumns, unsigned kCluster>
 __device__ void add_fp64_partials(const Fp64Args& params, unsigned count, int thread,
-                                  Fp64Sums& acc) {
+                                  Fp64Sums<kColumns>& acc) {
   const auto index = static_cast<unsigned>(thread);
   if (index < count) device::wait_for_flag(params.flags + blockIdx.x - (index + 1) * kCluster);
   device::named_barrier<1>(kFp64Consumers);  // each flag has been waited for by one thread
@@ -265,9 +291,9 @@ __device__ void add_fp64_partials(const Fp64Args& params, unsigned count, int th
 #pragma unroll
     for (int row = 0; row < kFp64Rows; ++row) {
 #pragma unroll
-      for (int col = 0; col < kFp64Columns; ++col) {
+      for (int col = 0; col < kFp64Columns<kColumns>; ++col) {
         const auto v = device::load_vector<float4>(
-            fp64_partial(params, blockIdx.x - i * kCluster, thread, row, col));
+            fp64_partial<kColumns>(params, blockIdx.x - i * kCluster, thread, row, col));
         double* sums = acc[row][col];
         sums[0] += v.x, sums[1] += v.y, sums[2] += v.z, sums[3] += v.w;
       }
@@ -276,10 +302,11 @@ __device__ void add_fp64_partials(const Fp64Args& params, unsigned count, int th
 }
 
 // Stores the sums of a warp, from `row` and `col` of the tile on.
-__device__ inline void store_fp64(KernelArgs args, bool float2_c, const TileCoord& tile, int row,
-                                  int col, int lane, const Fp64Sums& acc, float* exchange) {
+template <int kColumns>
+__device__ void store_fp64(KernelArgs args, bool float2_c, const TileCoord& tile, int row, int col,
+                           int lane, const Fp64Sums<kColumns>& acc, float* exchange) {
   const std::int64_t first_row = std::int64_t{tile.row} * kFp64Tile + row,
-                     first_col = std::int64_t{tile.col} * kFp64Tile + col;
+                     first_col = std::int64_t{tile.col} * kColumns + col;
   args.c += tile.batch_index * args.stride_c + first_row * args.ldc + first_col;
   const int rows = at_most(args.shape.m - first_row, kFp64Tile),
             cols = at_most(args.shape.n - first_col, kFp64Tile);
@@ -295,14 +322,14 @@ __device__ inline void store_fp64(KernelArgs args, bool float2_c, const TileCoor
       if (8 * row_8 + in_row >= rows) continue;
       float* of_lane = c + in_row * args.ldc + in_col;
 #pragma unroll
-      for (int col_8 = 0; col_8 < kFp64Columns; ++col_8) {
+      for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; ++col_8) {
         if (8 * col_8 + in_col >= cols) continue;
         const float2 pair = pair_of(col_8);
         store_float2(args, of_lane + 8 * col_8, pair.x, pair.y);
       }
     } else {
 #pragma unroll
-      for (int col_8 = 0; col_8 < kFp64Columns; col_8 += 2) {
+      for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; col_8 += 2) {
         store_words(args, c + 8 * col_8, rows - 8 * row_8, cols - 8 * col_8, lane, in_row,
                     pair_of(col_8), pair_of(col_8 + 1), exchange);
       }
@@ -310,35 +337,53 @@ __device__ inline void store_fp64(KernelArgs args, bool float2_c, const TileCoor
   }
 }
 
-// Consumer warpgroups: all tiles of the batch, over all of K. A kernel that is launched once per
-// part of K calls this in the first launch only. `thread`: index among the consumers.
-template <unsigned kCluster>
+template <int kColumns, unsigned kCluster>
 __device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int thread,
                              Fp64Storage& smem, Fp64Barriers& barriers) {
   Pipeline<kFp64Stages> pipeline;
   const auto scheduler = fp64_scheduler<kCluster>(args, params);
   const int lane = thread % 32, warp = thread / 32;
-  const int row = warp / 2 * 16 * kFp64Rows, col = warp % 2 * 8 * kFp64Columns;
-  const Fp64Fragments of_a(params.a.along_k, row + lane / 4, lane % 4),
-      of_b(params.b.along_k, col + lane / 4, lane % 4);
+  const int row = warp / 2 * 16 * kFp64Rows, col = warp % 2 * 8 * kFp64Columns<kColumns>;
+  const Fp64Fragments of_a(params.a.along_k, kFp64PitchAcrossK<kFp64Tile>, row + lane / 4,
+                           lane % 4),
+      of_b(params.b.along_k, kFp64PitchAcrossK<kColumns>, col + lane / 4, lane % 4);
   Work work;
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
-    Fp64Sums acc{};
+    Fp64Sums<kColumns> acc{};
+    std::int64_t k = args.shape.k - std::int64_t{work.first_chunk} * kFp64K;  // left
 #pragma unroll 1
     for (unsigned k_tiles = work.chunks; k_tiles > 0; --k_tiles) {
       pipeline.consumer_wait(barriers.full);
-      multiply_fp64_stage(smem.a[pipeline.stage], smem.b[pipeline.stage], of_a, of_b, acc);
+      // Not in pairs: their K is long, and there the branch costs more than it saves.
+      multiply_fp64_stage<kColumns, kCluster == 1>(smem.a[pipeline.stage], smem.b[pipeline.stage],
+                                                   of_a, of_b, k <= kFp64K / 2, acc);
+      k -= kFp64K;
       __syncwarp();  // all lanes have read the stage before one releases it
       if (lane == 0) device::barrier_arrive(barriers.empty[pipeline.stage]);
       pipeline.advance();
     }
     if (work.stores_tile == 0) {
-      store_fp64_partial(params, thread, acc);
+      store_fp64_partial<kColumns>(params, thread, acc);
       continue;
     }
-    if (work.num_partials > 0) add_fp64_partials<kCluster>(params, work.num_partials, thread, acc);
-    store_fp64(args, params.float2_c, work.tile, row, col,
-               static_cast<int>(opaque(static_cast<unsigned>(lane))), acc, smem.exchange[warp]);
+    if (work.num_partials > 0) {
+      add_fp64_partials<kColumns, kCluster>(params, work.num_partials, thread, acc);
+    }
+    store_fp64<kColumns>(args, params.float2_c, work.tile, row, col,
+                         static_cast<int>(opaque(static_cast<unsigned>(lane))), acc,
+                         smem.exchange[warp]);
+  }
+}
+
+// Consumer warpgroups: all tiles of the batch, over all of K. A kernel that is launched once per
+// part of K calls this in the first launch only. `thread`: index among the consumers.
+template <unsigned kCluster>
+__device__ void run_fp64_consumers(const KernelArgs& args, const Fp64Args& params, int thread,
+                                   Fp64Storage& smem, Fp64Barriers& barriers) {
+  if (params.columns == kFp64Tile) {
+    consume_fp64<kFp64Tile, kCluster>(args, params, thread, smem, barriers);
+  } else {
+    consume_fp64<kFp64Tile / 2, kCluster>(args, params, thread, smem, barriers);
   }
 }
 
@@ -348,7 +393,7 @@ __device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int
 inline std::int64_t fp64_clusters(std::int64_t tiles, std::int64_t k_tiles, std::int64_t most) {
   if (tiles >= most) return most;
   // At most so many share a tile, because one of them adds all partial sums.
-  constexpr std::int64_t kMostOfTile = 32, kLeastKTiles = StreamKTiles::kLeastChunks;
+  constexpr std::int64_t kMostOfTile = 32, kLeastKTiles = 4;
   // What adding partial sums costs, in time of so many k: per tile, and per part.
   constexpr std::int64_t kTileK = 32, kPartK = 12;
   std::int64_t best = tiles, least = k_tiles * kFp64K;
@@ -363,13 +408,37 @@ inline std::int64_t fp64_clusters(std::int64_t tiles, std::int64_t k_tiles, std:
   return best;
 }
 
-// Without stream-K. `cluster`: blocks per cluster, whose tiles are neighbours in a row.
-inline Fp64Args fp64_args(const Problem& problem, unsigned cluster) {
+// Columns of a tile. For a C of less than a wave of tiles of 128 columns: 64. Then fewer blocks
+// share a tile, and their partial sums are half as large. Tiles of 64 columns take 2 to 3 % longer
+// per k, so that this does not pay for a long K.
+inline int fp64_columns(const Problem& problem, const Device& device) {
+  constexpr std::int64_t kMostKTiles = 45;  // per multiprocessor
+  const auto [m, n, k] = problem.shape;
+  const std::int64_t tiles = problem.batch * ceil_div(m, kFp64Tile) * ceil_div(n, kFp64Tile);
+  return tiles < device.multiprocessors &&
+                 tiles * ceil_div(k, kFp64K) < kMostKTiles * device.multiprocessors
+             ? kFp64Tile / 2
+             : kFp64Tile;
+}
+
+// The k tiles of the last waves, shared by so many clusters. A k tile takes longer than what adding
+// partial sums costs, so that a cluster may have a single one of a tile.
+inline StreamKTiles fp64_stream_k(std::int64_t tiles, std::int64_t clusters, std::int64_t k_tiles) {
+  return {static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
+          static_cast<unsigned>(k_tiles), 1};
+}
+
+// Without stream-K. Tiles have `columns` columns. `cluster`: blocks per cluster, whose tiles are
+// neighbours in a row.
+inline Fp64Args fp64_args(const Problem& problem, int columns, unsigned cluster) {
   const auto operand = [&](Operand of) {
     return Fp64Operand{is_along_k(problem, of), allows_vectors(problem, of)};
   };
-  Fp64Args args{operand(Operand::kA), operand(Operand::kB), allows_float2_of_c(problem),
-                TileScheduler(problem.shape, kFp64Tile, kFp64Tile * static_cast<int>(cluster)),
+  Fp64Args args{operand(Operand::kA),
+                operand(Operand::kB),
+                allows_float2_of_c(problem),
+                columns,
+                TileScheduler(problem.shape, kFp64Tile, columns * static_cast<int>(cluster)),
                 ceil_div(problem.shape.k, kFp64K)};
   args.stream_k.full_waves = std::numeric_limits<unsigned>::max();
   return args;
@@ -381,10 +450,11 @@ inline void add_planned_fp64(const Problem& problem, const Fp64Args& params, uns
                              std::int64_t clusters, int decision,
                              std::vector<PlannedKernel>& kernels) {
   const std::int64_t tiles = problem.batch * params.scheduler.count;
+  const std::string tile = params.columns == kFp64Tile ? "fp64" : "fp64 of 64 columns";
   PlannedKernel multiply{
-      .name = std::string("fp64 to ") + (params.float2_c ? "float2" : "words") +
-              (cluster > 1 ? " in pairs" : ""),
-      .parameters = {parameter::rows(kFp64Tile), parameter::columns(kFp64Tile),
+      .name =
+          tile + " to " + (params.float2_c ? "float2" : "words") + (cluster > 1 ? " in pairs" : ""),
+      .parameters = {parameter::rows(kFp64Tile), parameter::columns(params.columns),
                      scheduling(params.scheduler), columns_of_groups(params.scheduler),
                      parameter::count("tiles of a block", ceil_div(tiles, clusters))},
       .decision = decision};
@@ -396,12 +466,12 @@ inline void add_planned_fp64(const Problem& problem, const Fp64Args& params, uns
   kernels.push_back(std::move(multiply));
   const auto add_copies = [&](const Fp64Operand& of, const Parameter& rows, std::string name) {
     name += std::string(of.along_k ? " along k" : "") + (of.vectors ? " in vectors" : "");
-    kernels.push_back({.name = "fp64 " + name,
+    kernels.push_back({.name = std::move(name),
                        .parameters = {rows, parameter::depth(kFp64K)},
                        .decision = decision});
   };
-  add_copies(params.a, parameter::rows(kFp64Tile), "a");
-  add_copies(params.b, parameter::columns(kFp64Tile), "b");
+  add_copies(params.a, parameter::rows(kFp64Tile), "fp64 a");
+  add_copies(params.b, parameter::columns(params.columns), tile + " b");
 }
 
 // Rounding chain: the sum of products, those of other blocks, alpha and beta.

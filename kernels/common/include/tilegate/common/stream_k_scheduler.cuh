@@ -40,16 +40,17 @@ struct alignas(8) Work {
 // Each cluster first computes `full_waves` whole tiles, one per wave; then the clusters share
 // `count` tiles along K.
 struct StreamKTiles {
-  static constexpr unsigned kLeastChunks = 4;  // fewest chunks of a split tile
-
   unsigned count = 0, full_waves = 0;
   unsigned chunks_per_cluster = 0, extra = 0;  // the first `extra` clusters have one chunk more
+  unsigned least_chunks = 0;
   Divisor chunks_per_tile;
 
   StreamKTiles() = default;
   // The last full wave is shared, too, if there is one. Each cluster then has more than one tile of
-  // work, so that partial sums are ready before another cluster needs them.
-  StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
+  // work, so that partial sums are ready before another cluster needs them. `least`: chunks of a
+  // cluster's part of a split tile, because adding partial sums takes as long as some chunks.
+  StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks, unsigned least = 4)
+      : least_chunks(least), chunks_per_tile(chunks) {
     full_waves = tiles / clusters;
     if (tiles % clusters == 0) return;
     if (full_waves > 0) --full_waves;
@@ -58,12 +59,12 @@ struct StreamKTiles {
     extra = count * chunks % clusters;
   }
 
-  // First chunk of a cluster's range, moved to a tile's start if fewer than kLeastChunks away.
+  // First chunk of a cluster's range, moved to a tile's start if fewer than least_chunks away.
   __device__ unsigned begin(unsigned cluster) const {
     const unsigned even = chunks_per_cluster * cluster + (cluster < extra ? cluster : extra);
     const unsigned in_tile = chunks_per_tile.remainder(even, chunks_per_tile.quotient(even));
-    if (in_tile < kLeastChunks) return even - in_tile;
-    return chunks_per_tile.value() - in_tile < kLeastChunks
+    if (in_tile < least_chunks) return even - in_tile;
+    return chunks_per_tile.value() - in_tile < least_chunks
                ? even - in_tile + chunks_per_tile.value()
                : even;
   }
