@@ -714,7 +714,7 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   if (config.uses_mma_sync) return launches;
   // Without digits: FP64 with stream-K, so that all clusters have equal parts.
   Fp64Args& fp64 = launches.params.fp64;
-  fp64 = fp64_args(problem, fp64_columns(problem, device), config.cluster);
+  fp64 = fp64_args(problem, fp64_columns(problem, device, config.cluster), config.cluster);
   const std::int64_t fp64_tiles = problem.batch * fp64.scheduler.count;
   const std::int64_t fp64_of =
       fp64_clusters(fp64_tiles, fp64.k_tiles, config.stream_k() ? clusters : most_clusters);

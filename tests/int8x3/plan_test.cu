@@ -99,10 +99,13 @@ TEST(Int8Launches, ShareTilesInFp64) {
 
 // Tiles of 64 columns for less than a wave of tiles of 128, unless K is long.
 TEST(Int8Launches, TakeNarrowTilesInFp64) {
-  const auto params = [](const Shape& shape) { return launches_of("128x128", shape).params.fp64; };
+  const auto params = [](const Shape& shape, const char* configuration = "128x128") {
+    return launches_of(configuration, shape).params.fp64;
+  };
   EXPECT_EQ(params({1024, 1024, 1024}).columns, 64);
   EXPECT_EQ(params({1024, 1024, 1024}).scheduler.count, 128U);
   EXPECT_EQ(params({1024, 1024, 1024}).stream_k.count, 0U) << "a tile for each block";
+  EXPECT_EQ(params({1024, 1024, 1024}, "128x128pairs").columns, 128);
   EXPECT_EQ(params({1024, 1024, 16384}).columns, 128);
   EXPECT_EQ(params({1536, 1408, 512}).columns, 128) << "a whole wave";
 }

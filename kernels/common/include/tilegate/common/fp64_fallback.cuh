@@ -7,8 +7,8 @@
 //
 // A block computes tiles of 128 rows, and 128 or 64 columns. A producer warpgroup copies tiles of
 // both operands to shared memory; two consumer warpgroups convert elements to FP64 and run
-// mma.sync. The callers are kernels with these warpgroups, which call produce_fp64 and
-// consume_fp64.
+// mma.sync. The callers are kernels with these warpgroups, which call run_fp64_producer
+// and run_fp64_consumers.
 #pragma once
 
 #include <algorithm>
@@ -197,15 +197,24 @@ __device__ void produce_fp64(const KernelArgs& args, const Fp64Args& params, int
   }
 }
 
+// Calls function.operator()<columns of a tile>(). In pairs these are always 128: a branch there
+// would make their main loop 1 % slower.
+template <unsigned kCluster, typename Function>
+__device__ void with_fp64_columns(const Fp64Args& params, Function function) {
+  if (kCluster > 1 || params.columns == kFp64Tile) {
+    function.template operator()<kFp64Tile>();
+  } else {
+    function.template operator()<kFp64Tile / 2>();
+  }
+}
+
 // Producer warpgroup. `thread`: index in it.
 template <unsigned kCluster>
 __device__ void run_fp64_producer(const KernelArgs& args, const Fp64Args& params, int thread,
                                   Fp64Storage& smem, Fp64Barriers& barriers) {
-  if (params.columns == kFp64Tile) {
-    produce_fp64<kFp64Tile, kCluster>(args, params, thread, smem, barriers);
-  } else {
-    produce_fp64<kFp64Tile / 2, kCluster>(args, params, thread, smem, barriers);
-  }
+  with_fp64_columns<kCluster>(params, [&]<int kColumns>() {
+    produce_fp64<kColumns, kCluster>(args, params, thread, smem, barriers);
+  });
 }
 
 // Sums of a consumer thread. A warp has 32 rows and half of the columns, in blocks of 16×8.
@@ -380,11 +389,9 @@ __device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int
 template <unsigned kCluster>
 __device__ void run_fp64_consumers(const KernelArgs& args, const Fp64Args& params, int thread,
                                    Fp64Storage& smem, Fp64Barriers& barriers) {
-  if (params.columns == kFp64Tile) {
-    consume_fp64<kFp64Tile, kCluster>(args, params, thread, smem, barriers);
-  } else {
-    consume_fp64<kFp64Tile / 2, kCluster>(args, params, thread, smem, barriers);
-  }
+  with_fp64_columns<kCluster>(params, [&]<int kColumns>() {
+    consume_fp64<kColumns, kCluster>(args, params, thread, smem, barriers);
+  });
 }
 
 // Plans.
@@ -408,14 +415,14 @@ inline std::int64_t fp64_clusters(std::int64_t tiles, std::int64_t k_tiles, std:
   return best;
 }
 
-// Columns of a tile. For a C of less than a wave of tiles of 128 columns: 64. Then fewer blocks
-// share a tile, and their partial sums are half as large. Tiles of 64 columns take 2 to 3 % longer
-// per k, so that this does not pay for a long K.
-inline int fp64_columns(const Problem& problem, const Device& device) {
+// Columns of a tile. Not in pairs, for a C of less than a wave of tiles of 128 columns: 64. Then
+// fewer blocks share a tile, and their partial sums are half as large. Tiles of 64 columns take 2
+// to 3 % longer per k, so that this does not pay for a long K.
+inline int fp64_columns(const Problem& problem, const Device& device, unsigned cluster) {
   constexpr std::int64_t kMostKTiles = 45;  // per multiprocessor
   const auto [m, n, k] = problem.shape;
   const std::int64_t tiles = problem.batch * ceil_div(m, kFp64Tile) * ceil_div(n, kFp64Tile);
-  return tiles < device.multiprocessors &&
+  return cluster == 1 && tiles < device.multiprocessors &&
                  tiles * ceil_div(k, kFp64K) < kMostKTiles * device.multiprocessors
              ? kFp64Tile / 2
              : kFp64Tile;
