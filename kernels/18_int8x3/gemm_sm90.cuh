@@ -450,16 +450,20 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     }
   } else {  // consumer warpgroups
     device::reg_alloc<kConsumerRegisters>();
-    if (path == Path::kSix) {
-      consume<Six, kCluster, kDecomposition>(args, params, params.six, tiles_of_six(), smem);
+    // ptxas places the code of the last branch first, and code near the kernel's start is faster
+    // (EXPERIMENTS.md, the order of branches).
+    if (path == Path::kTen) {
+      consume<Ten, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
+    } else if (path == Path::kFp64) {
+      // All of K in the first of several launches; the later ones have nothing to do.
+      if (params.first_chunk == 0) {
+        run_fp64_consumers<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x) - kWarpgroup,
+                                     smem.fp64, smem.fp64_barriers);
+      }
     } else if (path == Path::kEight) {
       consume<Eight, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
-    } else if (path == Path::kTen) {
-      consume<Ten, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
-    } else if (params.first_chunk == 0) {
-      // All of K in the first of several launches; the later ones have nothing to do.
-      run_fp64_consumers<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x) - kWarpgroup,
-                                   smem.fp64, smem.fp64_barriers);
+    } else {
+      consume<Six, kCluster, kDecomposition>(args, params, params.six, tiles_of_six(), smem);
     }
   }
   if constexpr (kCluster > 1)
