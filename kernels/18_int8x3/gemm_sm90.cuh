@@ -432,7 +432,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       }
     }
     if (path == Path::kFp64) {
-      if (params.first_chunk == 0) {  // as below
+      if (params.first_chunk == 0) {  // see the consumers
         run_fp64_producer<kCluster>(args, params.fp64, static_cast<int>(threadIdx.x), smem.fp64,
                                     smem.fp64_barriers);
       }
@@ -450,8 +450,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     }
   } else {  // consumer warpgroups
     device::reg_alloc<kConsumerRegisters>();
-    // ptxas places the code of the last branch first, and code near the kernel's start is faster
-    // (EXPERIMENTS.md, the order of branches).
+    // ptxas places the code of the last branch first. Code near the kernel's start was measured to
+    // be faster, so that the most frequent decisions come last (EXPERIMENTS.md, the order of
+    // branches).
     if (path == Path::kTen) {
       consume<Ten, kCluster, kOfEightOrTen>(args, params, params.eight, tiles_of_eight(), smem);
     } else if (path == Path::kFp64) {

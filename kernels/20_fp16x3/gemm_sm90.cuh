@@ -156,10 +156,11 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   if (run == 0) {  // apart from the rest: with a branch in each warpgroup 2560³ took 7 % longer
     if (thread < kWarpgroup) {
       device::reg_dealloc<kProducerRegisters>();
-      run_fp64_producer<1>(args, params.fp64, thread, smem.fp64, smem.fp64_barriers);
+      produce_fp64<kBlockN, 1>(args, params.fp64, thread, smem.fp64, smem.fp64_barriers);
     } else {
       device::reg_alloc<kConsumerRegisters>();
-      run_fp64_consumers<1>(args, params.fp64, thread - kWarpgroup, smem.fp64, smem.fp64_barriers);
+      consume_fp64<kBlockN, 1>(args, params.fp64, thread - kWarpgroup, smem.fp64,
+                               smem.fp64_barriers);
     }
     return;
   }

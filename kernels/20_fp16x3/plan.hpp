@@ -95,7 +95,7 @@ struct Launches {
                        products_of_one_sign_in_fp32(problem)};
     multiply.float2_c = allows_float2_of_c(problem);
     multiply.scheduler = TileScheduler(problem.shape, kBlockM, kBlockN);
-    multiply.fp64 = fp64_args(problem, kFp64Tile, 1);
+    multiply.fp64 = fp64_args(problem, kBlockN, 1);
     // FP64 has tiles of the same size.
     blocks =
         std::min<std::int64_t>(problem.batch * multiply.scheduler.count, device.multiprocessors);

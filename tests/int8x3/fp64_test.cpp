@@ -77,6 +77,7 @@ TEST_F(Int8Fp64, SharesKAmongBlocks) {
     expect(Problem::dense({6, 4, k}, Op::kN, Op::kN, all), "128x64");
   }
   expect(Problem::dense({130, 134, 300}, Op::kT), "128x64");
+  expect(Problem::dense({6, 72, 300}), "128x64");
   expect(Problem::dense({3, 5, 260}, Op::kT, Op::kN, 65), "128x64");
   expect(Problem::dense({4, 8, 260}, Op::kN, Op::kN, all + 1), "128x64");
   expect(Problem::dense({3, 5, 300}, Op::kN, Op::kT, all / 2 + 1), "128x64");

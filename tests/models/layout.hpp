@@ -47,7 +47,7 @@ struct StreamKWork {
 };
 
 // Stream-K: the work of each cluster, in order, for `tiles` tiles of `chunks` chunks each.
-// `least`: chunks of a cluster's part of a split tile.
+// `least`: the fewest chunks of a split tile that a cluster takes.
 std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::int64_t clusters,
                                                        std::int64_t chunks, std::int64_t least);
 

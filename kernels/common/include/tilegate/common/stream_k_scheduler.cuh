@@ -47,9 +47,10 @@ struct StreamKTiles {
 
   StreamKTiles() = default;
   // The last full wave is shared, too, if there is one. Each cluster then has more than one tile of
-  // work, so that partial sums are ready before another cluster needs them. `least`: chunks of a
-  // cluster's part of a split tile, because adding partial sums takes as long as some chunks.
-  StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks, unsigned least = 4)
+  // work, so that partial sums are ready before another cluster needs them. `least`: the fewest
+  // chunks of a split tile that a cluster takes. Fewer save less time than adding their partial
+  // sums takes.
+  StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks, unsigned least)
       : least_chunks(least), chunks_per_tile(chunks) {
     full_waves = tiles / clusters;
     if (tiles % clusters == 0) return;
