@@ -97,7 +97,7 @@ TEST(Int8Launches, ShareTilesInFp64) {
   EXPECT_EQ(shared({1536, 1408, 512}).count, 0U) << "a whole wave";
 }
 
-// Tiles of 64 columns for less than a wave of tiles of 128, unless K is long.
+// Tiles of 64 columns for less than a wave of tiles of 128, unless they have many k tiles.
 TEST(Int8Launches, TakeNarrowTilesInFp64) {
   const auto params = [](const Shape& shape, const char* configuration = "128x128") {
     return launches_of(configuration, shape).params.fp64;
@@ -106,7 +106,8 @@ TEST(Int8Launches, TakeNarrowTilesInFp64) {
   EXPECT_EQ(params({1024, 1024, 1024}).scheduler.count, 128U);
   EXPECT_EQ(params({1024, 1024, 1024}).stream_k.count, 0U) << "a tile for each block";
   EXPECT_EQ(params({1024, 1024, 1024}, "128x128pairs").columns, 128);
-  EXPECT_EQ(params({1024, 1024, 16384}).columns, 128);
+  EXPECT_EQ(params({1024, 1024, 92 * 32}).columns, 64);
+  EXPECT_EQ(params({1024, 1024, 93 * 32}).columns, 128) << "45 k tiles per multiprocessor";
   EXPECT_EQ(params({1536, 1408, 512}).columns, 128) << "a whole wave";
 }
 
