@@ -9,7 +9,6 @@
 #include <limits>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -95,18 +94,11 @@ TEST(Float32, RoundsTiesToEven) {
 // Each chunk of each tile once; the block with the last chunk adds what each block with another
 // chunk of the tile has left, all of them before it without a gap.
 TEST(StreamKModel, CoversEachTileOnce) {
-  for (const auto& [chunks, least] : {std::pair{4, 4},
-                                      {16, 4},
-                                      {17, 4},
-                                      {33, 4},
-                                      {128, 4},
-                                      {1361, 4},
-                                      {4, 1},
-                                      {17, 1},
-                                      {33, 1}}) {
+  for (const std::int64_t chunks : {4, 16, 17, 33, 128, 1361}) {
     for (const std::int64_t clusters : {1, 2, 7, 66, 132}) {
       for (std::int64_t tiles = 1; tiles <= 3 * clusters + 1; tiles += 1 + tiles / 4) {
         if (clusters > tiles * std::clamp<std::int64_t>(chunks / 16, 1, 8)) continue;
+        const std::int64_t least = tiles % 2 == 0 ? 4 : 1;  // chunks of digits, k tiles of FP64
         const auto all = work_of_clusters(tiles, clusters, chunks, least);
         std::vector<std::int64_t> covered(static_cast<std::size_t>(tiles)),
             left(static_cast<std::size_t>(tiles));
