@@ -25,10 +25,11 @@ __device__ inline Match match_of_pairs(const float4* pairs) {
   return {sum.x * kOfPair, 1.0F / sum.z, sum.y * kOfPair, sum.w * kOfPair, equal * kOfPair};
 }
 
-// One warp: samples digits of an operand, kSampledK of each pair's row: half a chunk. `rows`: of
-// all matrices; `part`: as in match.cuh.
-constexpr int kSampledK = kSegment;
-__device__ inline DigitSums sample_digits(const Planes& planes, const std::byte* digits, float rows,
+// One warp: samples digits of an operand, two chunks of each pair's row. `rows`: of all matrices;
+// `part`: as in match.cuh. Tails are those of `floats`, if it has any.
+constexpr int kSampledChunks = 2, kSampledK = kSampledChunks * kChunkK;
+__device__ inline DigitSums sample_digits(const Planes& planes, const std::byte* digits,
+                                          const float* steps, const Floats& floats, float rows,
                                           std::int64_t matrices, unsigned part) {
   const unsigned pair = threadIdx.x % 32;
   const std::int64_t matrix = random_of_part(pair, 29 * pair, matrices);
@@ -36,37 +37,69 @@ __device__ inline DigitSums sample_digits(const Planes& planes, const std::byte*
   // A float above 2^24 may be too large.
   const std::int64_t inside = of_matrix < planes.rows() ? of_matrix : planes.rows();
   const std::int64_t row = random_of_part(pair, part, inside);
+  const Scale scale = scale_of_step(steps[planes.own(matrix) * planes.rows() + row]);
   // Only the last chunk may be partial.
   const std::int64_t whole = planes.chunks_k > 1 ? planes.chunks_k - 1 : 1;
-  const std::byte* from =
-      digits + planes.chunk(matrix, row / kChunkRows, random_of(pair, whole)) +
-      offset_in_chunk(static_cast<int>(row % kChunkRows), static_cast<int>(pair % 2));
-  const auto mid = device::load_vector<float4>(reinterpret_cast<const float*>(from + kNextPlane)),
-             lo =
-                 device::load_vector<float4>(reinterpret_cast<const float*>(from + 2 * kNextPlane));
   RowDigits of_row;
-  of_row.add(bits_of(mid.x), bits_of(lo.x));
-  of_row.add(bits_of(mid.y), bits_of(lo.y));
-  of_row.add(bits_of(mid.z), bits_of(lo.z));
-  of_row.add(bits_of(mid.w), bits_of(lo.w));
+#pragma unroll 1
+  for (int i = 0; i < kSampledK / kSegment; ++i) {
+    constexpr int kSegments = kChunkK / kSegment;  // of a chunk
+    const int segment = i % kSegments;
+    const std::int64_t chunk =
+        (random_of(pair, whole) + i / kSegments * whole / kSampledChunks) % whole;
+    const std::byte* from = digits + planes.chunk(matrix, row / kChunkRows, chunk) +
+                            offset_in_chunk(static_cast<int>(row % kChunkRows), segment);
+    float v[kSegment]{};
+    if (floats.from != nullptr) {
+      const float* of_segment = floats.from + planes.own(matrix) * floats.stride +
+                                row * floats.next_row +
+                                (chunk * kChunkK + segment * kSegment) * floats.next_k;
+#pragma unroll
+      for (int j = 0; j < kSegment; ++j) v[j] = of_segment[j * floats.next_k];
+    }
+    std::uint32_t words[kPlanes][4];
+#pragma unroll
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      const auto of_plane =
+          device::load_vector<float4>(reinterpret_cast<const float*>(from + plane * kNextPlane));
+      words[plane][0] = bits_of(of_plane.x);
+      words[plane][1] = bits_of(of_plane.y);
+      words[plane][2] = bits_of(of_plane.z);
+      words[plane][3] = bits_of(of_plane.w);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      of_row.add(words[0][j], words[1][j], words[2][j], tails_of(v + 4 * j, scale));
+    }
+  }
   // A sum squared has the products of all pairs of its terms.
-  return {.mid_squares = sum_over_lanes(of_row.mid_squares),
+  const auto products = [](int sum, int squares) { return sum_over_lanes(sum * sum - squares); };
+  return {.hi_squares = sum_over_lanes(of_row.hi_squares),
+          .mid_squares = sum_over_lanes(of_row.mid_squares),
           .lo_squares = sum_over_lanes(of_row.lo_squares),
-          .filled = sum_over_lanes(of_row.filled),
+          .tail_squares = sum_over_lanes(of_row.tail_squares),
           .rest = sum_over_lanes(of_row.rest),
-          .mid_products = sum_over_lanes(of_row.mid * of_row.mid - of_row.mid_squares),
-          .lo_products = sum_over_lanes(of_row.lo * of_row.lo - of_row.lo_squares)};
+          .hi_products = products(of_row.hi, of_row.hi_squares),
+          .mid_products = products(of_row.mid, of_row.mid_squares),
+          .lo_products = products(of_row.lo, of_row.lo_squares),
+          .tail_products = products(of_row.tail, of_row.tail_squares)};
 }
 
-// One warp: from the digits of both operands.
-__device__ inline DigitSquares sample_squares(const GemmParams& params, float k) {
+// One warp: from the digits of both operands. Without outliers no tails are sampled: the floats
+// have the outliers.
+__device__ inline DigitSquares sample_squares(const GemmParams& params, float k,
+                                              bool without_outliers) {
   const std::int64_t matrices =
       params.a.matrices > params.b.matrices ? params.a.matrices : params.b.matrices;
   const unsigned pair = threadIdx.x % 32;
-  const DigitSums a = sample_digits(params.a, params.planes_a, params.rows_a, matrices, pair),
-                  b = sample_digits(params.b, params.planes_b, params.rows_b, matrices,
-                                    37 * pair + 11);
-  return squares_of(a, b, kPairs, kSampledK, k);
+  const Floats none{};
+  const DigitSums a = sample_digits(params.a, params.planes_a, params.steps_a,
+                                    without_outliers ? none : params.floats_a, params.rows_a,
+                                    matrices, pair),
+                  b = sample_digits(params.b, params.planes_b, params.steps_b,
+                                    without_outliers ? none : params.floats_b, params.rows_b,
+                                    matrices, 37 * pair + 11);
+  return squares_of(a, b, kPairs, kSampledK, k, params.allowed / squared_error_of(1.0F));
 }
 
 // The decision, the same in all blocks: each reduces the same numbers in the same order.
@@ -124,7 +157,7 @@ __device__ Path decide_path(const GemmParams& params, bool without_outliers,
   const Path path = decide_with({});
   const bool samples =
       (path == Path::kSix || path == Path::kEight) && (are_short || match.equal > kFewValues);
-  return samples ? decide_with(sample_squares(params, k)) : path;
+  return samples ? decide_with(sample_squares(params, k, without_outliers)) : path;
 }
 
 }  // namespace tilegate::int8x3

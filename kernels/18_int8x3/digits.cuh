@@ -102,6 +102,11 @@ __host__ __device__ inline std::uint32_t biased_digits(float value, const Scale&
   return sum + bits_of(added) + (0x808080U - 2 * 0x4B000000U);  // 2^23 is 0x4B000000
 }
 
+// The scale of a row that has been split with this step.
+__host__ __device__ inline Scale scale_of_step(float step) {
+  return {step == 0.0F ? 0.0F : 65536.0F / step, step};
+}
+
 // The integer that value is rounded to.
 __host__ __device__ inline std::int32_t integer_of(float value, const Scale& scale) {
   return static_cast<std::int32_t>(biased_digits(value, scale) & 0xFFFFFFU) - 0x808080;
@@ -112,6 +117,16 @@ __host__ __device__ inline std::int32_t tail_of(float value, const Scale& scale)
   const auto rounded = static_cast<float>(integer_of(value, scale));
   const std::int32_t tail = round_to_int(std::fma(value, scale.to_integer, -rounded) * 256.0F);
   return tail < -127 ? -127 : tail > 127 ? 127 : tail;
+}
+
+// The tails of four values, as bytes.
+__host__ __device__ inline std::uint32_t tails_of(const float* values, const Scale& scale) {
+  std::uint32_t word = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    word |= (static_cast<std::uint32_t>(tail_of(values[i], scale)) & 0xFFU) << 8 * i;
+  }
+  return word;
 }
 
 // PTX prmt: four of the eight bytes of `low` and `high`, selected by the selector's hex digits.
@@ -331,69 +346,84 @@ struct Match {
   // uniform.
   float equal = 0.0F;
 };
-constexpr float kFewValues = 0.01F;
+constexpr float kFewValues = 0.001F;
 
 // Sums over sampled elements of a row.
 struct RowDigits {
-  int mid = 0, lo = 0;                  // digits
-  int mid_squares = 0, lo_squares = 0;  // their squares
-  int filled = 0;                       // elements of which mid or lo is not 0
+  int hi = 0, mid = 0, lo = 0, tail = 0;  // digits
+  int hi_squares = 0, mid_squares = 0, lo_squares = 0, tail_squares = 0;
   int rest = 0;  // 0: lo is 0 and mid a multiple of 16, so that nothing is left out, nor rounded
 
   // Four elements.
-  __host__ __device__ void add(std::uint32_t mids, std::uint32_t los) {
-    constexpr std::uint32_t kOnes = 0x01010101U, kLow7 = 0x7F7F7F7FU;
+  __host__ __device__ void add(std::uint32_t his, std::uint32_t mids, std::uint32_t los,
+                               std::uint32_t tails) {
+    constexpr std::uint32_t kOnes = 0x01010101U;
+    add_dot(his, kOnes, hi);
+    add_dot(his, his, hi_squares);
     add_dot(mids, kOnes, mid);
-    add_dot(los, kOnes, lo);
     add_dot(mids, mids, mid_squares);
+    add_dot(los, kOnes, lo);
     add_dot(los, los, lo_squares);
-    const std::uint32_t digits = mids | los;
-    add_dot((((digits & kLow7) + kLow7) | digits) >> 7 & kOnes, kOnes, filled);
+    add_dot(tails, kOnes, tail);
+    add_dot(tails, tails, tail_squares);
     add_dot((mids & 0x0F0F0F0FU) | (los >> 4 & 0x0F0F0F0FU) | (los & 0x0F0F0F0FU), kOnes, rest);
   }
 };
 
-// The squared errors of six and of eight products by what they leave out, and by rounding to
-// digits, over those of uniformly distributed digits; at least 1.
-struct alignas(16) DigitSquares {
-  float six = 1.0F, eight = 1.0F, rounded = 1.0F;
+// The squared errors of six and of eight products by what they leave out, and by rounding each
+// operand to digits, over those of uniformly distributed digits; at least 1.
+struct DigitSquares {
+  float six = 1.0F, eight = 1.0F, rounded_a = 1.0F, rounded_b = 1.0F;
   float rest = 0.0F;  // of both samples; 0: products are exact
 };
 
 // Sums over rows of an operand.
 struct DigitSums {
-  int mid_squares = 0, lo_squares = 0, filled = 0, rest = 0;  // of RowDigits
-  int mid_products = 0, lo_products = 0;  // of two digits of a row, not of the same one
+  int hi_squares = 0, mid_squares = 0, lo_squares = 0, tail_squares = 0, rest = 0;  // of RowDigits
+  // Of two digits of a row, not of the same one.
+  int hi_products = 0, mid_products = 0, lo_products = 0, tail_products = 0;
 };
 
 // Of so many rows of each operand, `sampled` elements each. Digits of a row whose mean is not 0,
-// such as many of -128, add up in all K products: squared, K times as fast. Where lo digits are not
-// uniform, elements have few different values, whose roundings may all be as large as ½.
+// such as many of -128, add up in all K products: squared, K times as fast. So do roundings of few
+// values, beside elements of one sign. If those of both operands have one sign, sums in FP32 of
+// `summed` products each are larger, and so are their roundings.
 __host__ __device__ inline DigitSquares squares_of(const DigitSums& a, const DigitSums& b, int rows,
-                                                   int sampled, float k) {
+                                                   int sampled, float k, float summed) {
   constexpr float kUniform = 5461.25F;  // mean square of a uniform digit: (256² − 1) / 12
   constexpr float kMargin = 1.1F;       // the sample's
-  constexpr float kNoise = 200.0F;      // of a mean product of two digits: twice what 32 rows have
-  constexpr float kNotUniform = 0.25F;  // so far from kUniform
-  constexpr float kHalf = 3.0F;         // ½² over 1/12
+  constexpr float kNoise = 45.0F;       // of a mean product: twice what 32 rows of 64 digits have
   const float of_squares = 1.0F / (static_cast<float>(rows * sampled) * kUniform),
               of_products = 1.0F / static_cast<float>(rows * sampled * (sampled - 1));
   const auto square = [=](int sum) { return static_cast<float>(sum) * of_squares; };
-  const auto product = [=](int sum) {
-    return std::fmax(static_cast<float>(sum) * of_products - kNoise, 0.0F) / kUniform;
-  };
-  const auto is_uniform = [](const DigitSums& of) {
-    const float expected = static_cast<float>(of.filled) * kUniform;
-    return std::fabs(static_cast<float>(of.lo_squares) - expected) <= kNotUniform * expected;
+  const auto mean = [=](int sum) { return static_cast<float>(sum) * of_products / kUniform; };
+  // Beside a mean that is clearly not 0, the other may not be 0, either.
+  const auto product = [=](int sum_a, int sum_b) {
+    const float most = std::fmax(mean(sum_a), mean(sum_b)),
+                least = std::fmin(mean(sum_a), mean(sum_b));
+    return std::fmax(most - kNoise / kUniform, 0.0F) * std::fmax(least, 0.0F);
   };
   const float six = square(a.mid_squares) * square(b.lo_squares) +
                     square(a.lo_squares) * square(b.mid_squares) +
-                    k * (product(a.mid_products) * product(b.lo_products) +
-                         product(a.lo_products) * product(b.mid_products)),
+                    2.0F * k *  // (x + y)² is at most 2·(x² + y²)
+                        (product(a.mid_products, b.lo_products) +
+                         product(a.lo_products, b.mid_products)),
               eight = square(a.lo_squares) * square(b.lo_squares) +
-                      k * (product(a.lo_products) * product(b.lo_products));
+                      k * product(a.lo_products, b.lo_products);
+  // The squared mean of an operand's elements over their mean square.
+  const auto one_sign = [=](const DigitSums& of) {
+    const float share = static_cast<float>(of.hi_products) /
+                        (static_cast<float>(of.hi_squares) * static_cast<float>(sampled - 1));
+    return of.hi_squares > 0 ? std::fmax(share, 0.0F) : 0.0F;
+  };
+  const float sign_a = one_sign(a), sign_b = one_sign(b),
+              in_fp32 = 1.0F + summed * (2.0F / 3.0F) * (sign_a * sign_b);
+  const auto rounded = [=](const DigitSums& of, float sign_of_other) {
+    const float of_one_side = k * std::fmax(mean(of.tail_products), 0.0F) * sign_of_other;
+    return std::fmax((square(of.tail_squares) + of_one_side) / (kMargin * in_fp32), 1.0F);
+  };
   return {std::fmax(six / (2.0F * kMargin), 1.0F), std::fmax(eight / kMargin, 1.0F),
-          is_uniform(a) && is_uniform(b) ? 1.0F : kHalf, static_cast<float>(a.rest + b.rest)};
+          rounded(a, sign_b), rounded(b, sign_a), static_cast<float>(a.rest + b.rest)};
 }
 
 // The squared error of a sum of so many products in FP32, one after another.
@@ -438,9 +468,10 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
   const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
   // Also false where a width, or the product of both, is infinite or NaN.
-  const auto is_accurate = [&](float left_out, float rounded, float most, float last = kFolded) {
+  const auto is_accurate = [&](float left_out, float of_a, float of_b, float most,
+                               float last = kFolded) {
     const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {
-      return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b);
+      return left_out * (width_a * width_b) + (of_a * rounded_a + of_b * rounded_b);
     };
     return loss * error(a.width, b.width, a.width, b.width) + last <= most &&
            most_loss * error(a.most * both, without_outliers ? b.width : b.spread, a.most * ratio_b,
@@ -453,20 +484,21 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
                kWidest * most;
   };
   const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;
-  const float rounded = are_short ? kRounded : kRounded * digits.rounded;
+  const float of_a = kRounded * (are_short ? 1.0F : digits.rounded_a),
+              of_b = kRounded * (are_short ? 1.0F : digits.rounded_b);
   // In fact the last steps have half of kFolded, beside the rounding of the lower levels.
   const float last_steps = kFolded / 2.0F + kLowLevels * loss * (a.width * b.width) / k,
               last = std::fmax(kFolded, last_steps);
   const bool are_exact = are_short && digits.rest == 0.0F;
   const float of_short = allowed_with(allowed, !are_short), of_any = allowed_with(allowed, true);
   if (least <= Path::kSix && !are_flat &&
-      is_accurate(kLeftOut * digits.six, rounded, are_exact ? of_short : of_any, last)) {
+      is_accurate(kLeftOut * digits.six, of_a, of_b, are_exact ? of_short : of_any, last)) {
     return Path::kSix;
   }
   // Digits of short significands are not rounded. Sums in FP32 may be as exact; then only products
   // that are exact, too, or the error of one rounding will do.
   if (least <= Path::kEight && !are_flat &&
-      is_accurate(kLowest * digits.eight, rounded, of_short, last) &&
+      is_accurate(kLowest * digits.eight, of_a, of_b, of_short, last) &&
       (are_exact || !are_short || last_steps * kLeastAllowed <= of_any * kFolded)) {
     return Path::kEight;
   }
@@ -474,8 +506,8 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
   // where `refine` runs: in that case its blocks overwrite them, and others may still sample them.
   if (allows_ten && least <= Path::kTen &&
       (is_accurate(match.equal > kFewValues ? kFewLeftOutTen : kLeftOutTen, kRoundedTen,
-                   allowed_with(allowed_of_ten, true)) ||
-       (!are_flat && is_accurate(kLowest, kRounded, of_short)))) {
+                   kRoundedTen, allowed_with(allowed_of_ten, true)) ||
+       (!are_flat && is_accurate(kLowest, kRounded, kRounded, of_short)))) {
     return Path::kTen;
   }
   return Path::kFp64;

@@ -237,6 +237,12 @@ struct GroupWidths {
 // share the last tiles along K, in equal parts of all their work.
 enum class Decomposition { kDataParallel, kSplitK, kStreamK };
 
+// An operand as floats. From a row, or k, to the next: in elements.
+struct Floats {
+  const float* from = nullptr;
+  std::int64_t next_row = 0, next_k = 0, stride = 0;
+};
+
 // Parameters of the GEMM beside KernelArgs.
 struct GemmParams {
   Planes a, b;
@@ -247,8 +253,9 @@ struct GemmParams {
   GroupWidths widths_without_outliers{};  // where the decision was FP64 with them
   float4* pairs = nullptr;                // kPairsBytes; nullptr: were not sampled
   float4* pairs_without_outliers = nullptr;
-  float rows_a = 1, rows_b = 1;  // rows of A, of B
-  Path* decision = nullptr;      // output
+  Floats floats_a{}, floats_b{};  // where `pairs` were sampled
+  float rows_a = 1, rows_b = 1;   // rows of A, of B
+  Path* decision = nullptr;       // output
   // Output: 1 where the digits leave out the outliers, which `add_outliers` adds.
   std::int32_t* without_outliers = nullptr;
   // The decision of `refine`, which the GEMM must share: sums in another kernel could differ.

@@ -232,9 +232,9 @@ struct Launches {
 };
 
 // The parameters of the GEMM with addresses. Those of a prepared operand (prepared.cuh) are known.
-inline GemmParams with_addresses(const Launches& launches, void* workspace) {
+inline GemmParams with_addresses(const Launches& launches, const KernelArgs& args) {
   const Workspace& where = launches.workspace;
-  auto* base = static_cast<std::byte*>(workspace);
+  auto* base = static_cast<std::byte*>(args.workspace);
   GemmParams params = launches.params;
   if (params.planes_a == nullptr) {
     params.planes_a = base + where.planes_a;
@@ -249,6 +249,12 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   if (launches.samples_pairs) {
     params.pairs = reinterpret_cast<float4*>(base + where.pairs);
     params.pairs_without_outliers = reinterpret_cast<float4*>(base + where.pairs + kPairsBytes);
+    const auto floats = [](const Job& job, const float* from, std::int64_t ld,
+                           std::int64_t stride) -> Floats {
+      return {from, job.along_k ? ld : 1, job.along_k ? 1 : ld, stride};
+    };
+    params.floats_a = floats(launches.a, args.a, args.lda, args.stride_a);
+    params.floats_b = floats(launches.b, args.b, args.ldb, args.stride_b);
   }
   params.widths.widths = reinterpret_cast<float*>(base + where.widths);
   params.widths_without_outliers.widths =
@@ -298,7 +304,7 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
       .groups_of_first = static_cast<unsigned>(launches.splits_a ? launches.a.num_groups() : 0),
       .groups_of_second = static_cast<unsigned>(launches.splits_b ? launches.b.num_groups() : 0),
       .evicts_first = where.split.evicts_first,
-      .flags = with_addresses(launches, args.workspace).flags,
+      .flags = with_addresses(launches, args).flags,
       .num_flags = static_cast<unsigned>(where.num_flags),
       .cluster = cluster,
       .chunks = ceil_div(where.a.chunks_k, cluster)};
@@ -358,7 +364,7 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
                                   .threads_x = kRefineThreads,
                                   .shared_bytes = sizeof(RefineStorage),
                                   .overlaps_previous = true},
-                                 stream, refine, jobs, with_addresses(launches, args.workspace));
+                                 stream, refine, jobs, with_addresses(launches, args));
 }
 
 // Enqueues `add_outliers`, where outliers may be set apart.
@@ -377,7 +383,7 @@ inline Status enqueue_add_outliers(const Launches& launches, const KernelArgs& a
       .from_b = b,
       .outliers_a = reinterpret_cast<const Outlier*>(base + where.outliers_a),
       .outliers_b = reinterpret_cast<const Outlier*>(base + where.outliers_b),
-      .without_outliers = with_addresses(launches, args.workspace).without_outliers,
+      .without_outliers = with_addresses(launches, args).without_outliers,
       .strips_m = strips_m,
       .strips_n = strips_n,
       .strips = args.batch * strips_m * strips_n};
@@ -395,7 +401,7 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
                                device::LaunchConfig launch,
                                void (*kernel)(KernelArgs, GemmParams)) {
   const Workspace& where = launches.workspace;
-  GemmParams params = with_addresses(launches, args.workspace);
+  GemmParams params = with_addresses(launches, args);
   const std::int64_t most_chunks = max_exact_k(params.allows_ten) / kChunkK;
   launch.adds_to_c = launches.adds_to_c;
   for (params.first_chunk = 0; params.first_chunk < where.a.chunks_k;
@@ -432,7 +438,7 @@ inline Status enqueue_split_k(const Launches& launches, const KernelArgs& args, 
                          .shared_bytes = sizeof(AddStorage),
                          .overlaps_previous = true,
                          .adds_to_c = launches.adds_to_c},
-                        stream, add_partials, args, with_addresses(launches, args.workspace));
+                        stream, add_partials, args, with_addresses(launches, args));
 }
 
 inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,

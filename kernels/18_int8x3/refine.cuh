@@ -36,14 +36,7 @@ constexpr int kRefineBlocksPerSm = 2;
 __device__ inline void store_tails(const float (&v)[kSegment], const Scale& scale, std::byte* to) {
   float words[kSegment / 4];  // bit patterns: store_vector takes floats
 #pragma unroll
-  for (int i = 0; i < kSegment / 4; ++i) {
-    std::uint32_t word = 0;
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      word |= (static_cast<std::uint32_t>(tail_of(v[4 * i + j], scale)) & 0xFFU) << 8 * j;
-    }
-    words[i] = float_of(word);
-  }
+  for (int i = 0; i < kSegment / 4; ++i) words[i] = float_of(tails_of(v + 4 * i, scale));
   device::store_vector(reinterpret_cast<float*>(to),
                        make_float4(words[0], words[1], words[2], words[3]));
 }
@@ -55,7 +48,7 @@ __device__ void refine_slice(const Job& job, Pointers pointers, unsigned group, 
   const std::int64_t k = std::int64_t{slice} * Rows::kBlockK + first_k;
   pointers.from += batch_index * pointers.stride;
   const float step = pointers.steps[batch_index * job.planes.rows() + first_row + row];
-  const Scale scale{step == 0.0F ? 0.0F : 65536.0F / step, step};
+  const Scale scale = scale_of_step(step);
   std::byte* tails = pointers.tails +
                      job.planes.chunk(batch_index, first_row / kChunkRows, 0) / kPlanes +
                      offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,

@@ -1,5 +1,6 @@
 // Which products the device decides to take, and those in FP32.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -246,8 +247,8 @@ TEST_F(Int8Decision, DependsOnTheWorstPair) {
 }
 
 // Of few values all digits may be large: 1.2345, beside 1.474 times that, has digits 123 and 121.
-// Elements with few bits besides a rounding error are summed
-// almost exactly in FP32. Short significands need no rounding.
+// Elements with few bits besides a rounding error are summed almost exactly in FP32. Short
+// significands need no rounding.
 TEST_F(Int8Decision, DependsOnDigitsAndBits) {
   namespace model = models::int8x3;
   const auto decided = [](const std::function<float(float x, std::size_t i)>& element) {
@@ -274,6 +275,48 @@ TEST_F(Int8Decision, DependsOnDigitsAndBits) {
               return integer(x) * (i % 3 == 0 ? 1.0F + 0x1p-23F : 1.0F);
             }),
             10);
+}
+
+// 31 values whose roundings to digits have a mean far from 0, beside elements of one sign.
+TEST_F(Int8Decision, DependsOnRoundingsOfFewValues) {
+  namespace model = models::int8x3;
+  const std::int64_t m = 40, n = 33, k = 1090;
+  std::vector<float> few{1.0F};  // the row's scale, then others of either sign
+  for (float x = 1.0F; few.size() < 31; x -= 0x1.8p-12F) {
+    const float signed_x = few.size() % 2 == 0 ? x : -x;
+    const std::array<float, 2> row{1.0F, signed_x};
+    if (model::quantized({row.data(), 1, 2, 2, 1}, 0).tails[1] > 40) few.push_back(signed_x);
+  }
+  const auto expect_ten = [&](const Problem& problem, Operand of_few) {
+    SCOPED_TRACE(to_string(problem) + (of_few == Operand::kA ? " A" : " B"));
+    Operation operation(problem);
+    for (const Operand operand : {Operand::kA, Operand::kB}) {
+      std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        // The first of several matrices has many values.
+        const bool is_first = problem.batch > 1 && i < values.size() / 3;
+        if (operand != of_few) {
+          values[i] = std::fabs(values[i]);
+        } else if (!is_first) {
+          values[i] = few[i * i % 1009 % few.size()];
+        }
+      }
+    }
+    model::Statistics of =
+        model::statistics(operation.all_rows(Operand::kA), operation.all_rows(Operand::kB));
+    const double summed = models::summed_in_fp32(product_of(problem));
+    EXPECT_EQ(run(outliers(), operation, "128x64").decision, model::decision(of, summed, true));
+    EXPECT_EQ(model::decision(of, summed, true), 10);
+    of.digits.rounded_a = of.digits.rounded_b = 1.0;
+    EXPECT_EQ(model::decision(of, summed, true), 6);
+  };
+  for (const Operand of_few : {Operand::kA, Operand::kB}) {
+    for (const Op op : {Op::kN, Op::kT}) expect_ten(Problem::dense({m, n, k}, op, op), of_few);
+    Problem batch = Problem::dense({m, n, k}, Op::kN, Op::kN, 3);
+    expect_ten(batch, of_few);
+    (of_few == Operand::kA ? batch.stride_b : batch.stride_a) = 0;
+    expect_ten(batch, of_few);
+  }
 }
 
 TEST_F(Int8Decision, TakesFp64WhereEightProductsAreInaccurate) {

@@ -310,7 +310,8 @@ Path decided(const model::Statistics& of, double summed, Path least = Path::kSix
                     static_cast<float>(of.match.centre), static_cast<float>(of.match.rounding),
                     static_cast<float>(of.match.equal)};
   const DigitSquares digits{static_cast<float>(of.digits.six), static_cast<float>(of.digits.eight),
-                            static_cast<float>(of.digits.rounded),
+                            static_cast<float>(of.digits.rounded_a),
+                            static_cast<float>(of.digits.rounded_b),
                             of.digits.are_exact ? 0.0F : 1.0F};
   return decide(of_operand(of.a), of_operand(of.b), match, digits, of.digits.are_short,
                 static_cast<float>(of.k), squared_error_of(static_cast<float>(summed)),
@@ -379,11 +380,12 @@ TEST(Decision, MatchesModelForDigits) {
   for (const double width : {2.0, 12.0, 60.0}) {
     for (const double rounding : {1.0, 0.1, 0.0}) {
       for (const double equal : {0.0, 0.02}) {
-        for (const model::DigitSquares& digits : {model::DigitSquares{},
-                                                  {.six = 9.0},
-                                                  {.eight = 1e5, .rounded = 3.0},
-                                                  {.are_short = true},
-                                                  {.are_short = true, .are_exact = true}}) {
+        for (const model::DigitSquares& digits :
+             {model::DigitSquares{},
+              {.six = 9.0},
+              {.eight = 1e5, .rounded_a = 3.0, .rounded_b = 5.0},
+              {.are_short = true},
+              {.are_short = true, .are_exact = true}}) {
           for (const double k : {200.0, 1e6}) {
             for (const double summed : {30.0, 200.0, 1000.0, 7000.0}) {
               const model::Widths widths{width, 1.1 * width, 1.3 * width};
@@ -407,26 +409,68 @@ TEST(Decision, MatchesModelForDigits) {
   EXPECT_EQ(decided({wide, wide, {.equal = 0.02}}, 1500), Path::kFp64);
 }
 
+// Of kRows rows each, all elements of which have the same digits.
+constexpr int kRows = 32, kSampled = 64;
+DigitSums sums_of(int hi, int mid, int lo, int tail) {
+  const auto squares = [](int digit) { return kRows * kSampled * digit * digit; };
+  const auto products = [&](int digit) { return (kSampled - 1) * squares(digit); };
+  return {.hi_squares = squares(hi),
+          .mid_squares = squares(mid),
+          .lo_squares = squares(lo),
+          .tail_squares = squares(tail),
+          .hi_products = products(hi),
+          .mid_products = products(mid),
+          .lo_products = products(lo),
+          .tail_products = products(tail)};
+}
+constexpr double kUniform = (256.0 * 256.0 - 1.0) / 12.0, kK = 1000.0;
+
+DigitSquares squares_with(const DigitSums& a, const DigitSums& b) {
+  return squares_of(a, b, kRows, kSampled, static_cast<float>(kK), 600.0F);
+}
+
 // All mid, or lo, are -128: they add up in all products.
 TEST(Decision, CountsDigitsWithAMean) {
-  constexpr int kRows = 32, kSampled = 16, kSum = -128 * kSampled, kSquares = kSampled * 128 * 128;
-  constexpr float kK = 1000.0F;
-  const auto squares_with = [](bool mid_of_a) {
-    DigitSums a, b;
-    const int products = kRows * (kSum * kSum - kSquares);
-    (mid_of_a ? a.mid_squares : a.lo_squares) = b.lo_squares = kRows * kSquares;
-    (mid_of_a ? a.mid_products : a.lo_products) = b.lo_products = products;
-    a.filled = b.filled = kRows * kSampled;
-    return squares_of(a, b, kRows, kSampled, kK);
-  };
-  const double uniform = (256.0 * 256.0 - 1.0) / 12.0, square = 128.0 * 128.0 / uniform,
-               mean = (128.0 * 128.0 - 200.0) / uniform, all = square * square + kK * mean * mean;
-  const DigitSquares six = squares_with(true), eight = squares_with(false);
-  EXPECT_NEAR(six.six, all / 2.2, 1e-4 * all);
+  const double square = 128.0 * 128.0 / kUniform, mean = square * (square - 45.0 / kUniform);
+  const DigitSums lo = sums_of(0, 0, -128, 0);
+  const DigitSquares six = squares_with(sums_of(0, -128, 0, 0), lo), eight = squares_with(lo, lo);
+  EXPECT_NEAR(six.six, (square * square + 2.0 * kK * mean) / 2.2, 1e-4 * kK * mean);
   EXPECT_EQ(six.eight, 1.0F);
-  EXPECT_NEAR(eight.eight, all / 1.1, 1e-4 * all);
+  EXPECT_NEAR(eight.eight, (square * square + kK * mean) / 1.1, 1e-4 * kK * mean);
   EXPECT_EQ(eight.six, 1.0F);
-  EXPECT_EQ(six.rounded, 3.0F);
+}
+
+// A mean as small as that of a sample of uniform digits counts beside one that is clearly not 0.
+TEST(Decision, CountsASmallMeanBesideALargeOne) {
+  const auto six_with = [](double mean_of_a, double mean_of_b) {
+    DigitSums a = sums_of(0, 74, 0, 0), b = sums_of(0, 0, 74, 0);
+    const double products = kRows * kSampled * (kSampled - 1.0);
+    a.mid_products = static_cast<int>(mean_of_a * products);
+    b.lo_products = static_cast<int>(mean_of_b * products);
+    return squares_with(a, b).six;
+  };
+  EXPECT_EQ(six_with(40, 40), 1.0F);
+  EXPECT_EQ(six_with(5000, -40), 1.0F);
+  const double expected = 1.0 + 2.0 * kK * (4955.0 / kUniform) * (40.0 / kUniform);
+  EXPECT_NEAR(six_with(5000, 40), expected / 2.2, 0.01 * expected);
+  EXPECT_NEAR(six_with(40, 5000), expected / 2.2, 0.01 * expected);
+}
+
+// Roundings with a mean add up beside elements of one sign: of each operand beside the other.
+TEST(Decision, CountsRoundingsWithAMean) {
+  const DigitSums positive = sums_of(50, 74, 74, 0);
+  DigitSums few = sums_of(50, 74, 74, 127);
+  few.hi_products = 0;  // of either sign
+  const double square = 127.0 * 127.0 / kUniform, all = square * (1.0 + kK) / 1.1;
+  const DigitSquares a = squares_with(few, positive), b = squares_with(positive, few);
+  EXPECT_NEAR(a.rounded_a, all, 1e-4 * all);
+  EXPECT_EQ(a.rounded_b, 1.0F);
+  EXPECT_NEAR(b.rounded_b, all, 1e-4 * all);
+  EXPECT_EQ(b.rounded_a, 1.0F);
+  EXPECT_NEAR(squares_with(few, few).rounded_a, square / 1.1, 1e-4);
+  // Sums of 600 products in FP32 are larger where both have one sign.
+  few.hi_products = positive.hi_products;
+  EXPECT_NEAR(squares_with(few, positive).rounded_a, all / (1.0 + 600.0 * 2.0 / 3.0), 1e-3);
 }
 
 // Where few products are not of zeros, one alone may make up an element of C.

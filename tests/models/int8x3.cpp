@@ -239,7 +239,8 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
 
 namespace {
 
-constexpr std::int64_t kPairs = 32, kChunk = 32, kMostChunks = 8, kSampledK = 16;
+constexpr std::int64_t kPairs = 32, kChunk = 32, kMostChunks = 8, kSampledChunks = 2,
+                       kSampledK = kSampledChunks * kChunk;
 
 // At random from 0 to count - 1.
 std::int64_t random_of(std::int64_t pair, std::int64_t count) {
@@ -354,16 +355,22 @@ Match match(const std::vector<Rows>& a, const std::vector<Rows>& b, bool kept) {
 
 namespace {
 
-// The first k of a pair's sampled digits, of which the last chunk has none.
-std::int64_t sampled_from(std::int64_t pair, std::int64_t k) {
-  return random_of(pair, std::max<std::int64_t>((k + kChunk - 1) / kChunk - 1, 1)) * kChunk +
-         pair % 2 * kSampledK;
+// The k of a pair's sampled digits, of which the last chunk has none.
+std::vector<std::int64_t> sampled_digits(std::int64_t pair, std::int64_t k) {
+  const std::int64_t whole = std::max<std::int64_t>((k + kChunk - 1) / kChunk - 1, 1);
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < kSampledChunks; ++i) {
+    const std::int64_t first =
+        (random_of(pair, whole) + i * whole / kSampledChunks) % whole * kChunk;
+    for (std::int64_t at = first; at < std::min(first + kChunk, k); ++at) all.push_back(at);
+  }
+  return all;
 }
 
-// Of sampled elements of an operand, the means of their digits.
+// Of sampled elements of an operand, the means of their digits, the tail last.
 struct SampledDigits {
-  double mid_squares = 0.0, lo_squares = 0.0, filled = 0.0;
-  double mid_products = 0.0, lo_products = 0.0;  // of two digits of a row, not of the same one
+  std::array<double, 4> squares{};
+  std::array<double, 4> products{};  // of two digits of a row, not of the same one
   bool are_exact = true;
 
   SampledDigits(const std::vector<Rows>& of, std::int64_t matrices, std::int64_t times,
@@ -373,21 +380,20 @@ struct SampledDigits {
       const auto matrix = static_cast<std::size_t>(random_of_part(pair, 29 * pair, matrices));
       const Rows& rows = of[of.size() > 1 ? matrix : 0];
       const Row row = quantized(rows, random_of_part(pair, times * pair + plus, rows.count));
-      const std::int64_t first = sampled_from(pair, rows.k);
-      double mid = 0.0, lo = 0.0, mid_of_row = 0.0, lo_of_row = 0.0;  // sums, and of squares
-      for (std::int64_t k = first; k < std::min(first + kSampledK, rows.k); ++k) {
-        const std::array<int, 3> of_one = digits(row.integers[static_cast<std::size_t>(k)]);
-        mid += of_one[1];
-        lo += of_one[2];
-        mid_of_row += of_one[1] * of_one[1];
-        lo_of_row += of_one[2] * of_one[2];
-        mid_squares += of_one[1] * of_one[1] * kShare;
-        lo_squares += of_one[2] * of_one[2] * kShare;
-        if (of_one[1] != 0 || of_one[2] != 0) filled += kShare;
-        are_exact = are_exact && of_one[1] % 16 == 0 && of_one[2] == 0;
+      std::array<double, 4> sums{}, squares_of_row{};
+      for (const std::int64_t k : sampled_digits(pair, rows.k)) {
+        const auto [hi, mid, lo] = digits(row.integers[static_cast<std::size_t>(k)]);
+        const std::array<int, 4> all{hi, mid, lo, row.tails[static_cast<std::size_t>(k)]};
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          sums[i] += all[i];
+          squares_of_row[i] += all[i] * all[i];
+        }
+        are_exact = are_exact && mid % 16 == 0 && lo == 0;
       }
-      mid_products += (mid * mid - mid_of_row) * kShare / (kSampledK - 1);
-      lo_products += (lo * lo - lo_of_row) * kShare / (kSampledK - 1);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        squares[i] += squares_of_row[i] * kShare;
+        products[i] += (sums[i] * sums[i] - squares_of_row[i]) * kShare / (kSampledK - 1);
+      }
     }
   }
 };
@@ -409,26 +415,37 @@ DigitSquares digit_squares(const std::vector<Rows>& a, const std::vector<Rows>& 
                            const Match& match, bool kept) {
   DigitSquares squares;
   squares.are_short = !kept && have_short_significands(a) && have_short_significands(b);
-  if (!squares.are_short && match.equal <= 0.01) return squares;
+  if (!squares.are_short && match.equal <= 0.001) return squares;
   const auto matrices = static_cast<std::int64_t>(std::max(a.size(), b.size()));
   const SampledDigits of_a(a, matrices, 1, 0), of_b(b, matrices, 37, 11);
   constexpr double kUniform = (256.0 * 256.0 - 1.0) / 12.0;
   const auto chunks_k = static_cast<double>((a[0].k + kChunk - 1) / kChunk * kChunk);
-  // Of rows whose digits have a mean other than 0, products add up. Twice what a sample of uniform
-  // digits shows by chance is left out.
-  const auto product = [](double of) { return std::max(of - 200.0, 0.0); };
-  const double six = of_a.mid_squares * of_b.lo_squares + of_a.lo_squares * of_b.mid_squares +
-                     chunks_k * (product(of_a.mid_products) * product(of_b.lo_products) +
-                                 product(of_a.lo_products) * product(of_b.mid_products)),
-               eight = of_a.lo_squares * of_b.lo_squares +
-                       chunks_k * product(of_a.lo_products) * product(of_b.lo_products);
-  const auto is_uniform = [](const SampledDigits& of) {
-    return std::fabs(of.lo_squares - of.filled * kUniform) <= 0.25 * of.filled * kUniform;
+  // Of rows whose digits have a mean other than 0, products add up. One mean must be above twice
+  // what a sample of uniform digits shows by chance.
+  const auto product = [](double mean, double other) {
+    return std::max(std::max(mean, other) - 45.0, 0.0) * std::max(std::min(mean, other), 0.0);
   };
+  const double six = of_a.squares[1] * of_b.squares[2] + of_a.squares[2] * of_b.squares[1] +
+                     2.0 * chunks_k *
+                         (product(of_a.products[1], of_b.products[2]) +
+                          product(of_a.products[2], of_b.products[1])),
+               eight = of_a.squares[2] * of_b.squares[2] +
+                       chunks_k * product(of_a.products[2], of_b.products[2]);
   squares.six = std::max(six / (2.2 * kUniform * kUniform), 1.0);
   squares.eight = std::max(eight / (1.1 * kUniform * kUniform), 1.0);
   squares.are_exact = squares.are_short && of_a.are_exact && of_b.are_exact;
-  if (!squares.are_short && !(is_uniform(of_a) && is_uniform(of_b))) squares.rounded = 3.0;
+  if (squares.are_short || kept) return squares;
+  // The mean rounding of few values is not 0. It adds up where the other operand has one sign.
+  const auto one_sign = [](const SampledDigits& of) {
+    return of.squares[0] > 0.0 ? std::max(of.products[0] / of.squares[0], 0.0) : 0.0;
+  };
+  const auto rounded = [&](const SampledDigits& of, const SampledDigits& other) {
+    const double of_one_side = chunks_k * std::max(of.products[3], 0.0) * one_sign(other);
+    return (of.squares[3] + of_one_side) / (1.1 * kUniform);
+  };
+  squares.one_sign = one_sign(of_a) * one_sign(of_b);
+  squares.rounded_a = rounded(of_a, of_b);
+  squares.rounded_b = rounded(of_b, of_a);
   return squares;
 }
 
@@ -446,8 +463,13 @@ double expected_error(int products, const Statistics& of, double summed) {
   const Widths &a = of.a, &b = of.b;
   const double left_out = products == 6   ? 7.9e-16 * of.digits.six
                           : products == 8 ? 1.2e-20 * of.digits.eight
-                                          : (of.match.equal > 0.01 ? 2e-19 : 5e-20);
-  const double rounded = products == 10 ? 1.2e-15 / 65536.0 : 1.2e-15 * of.digits.rounded;
+                                          : (of.match.equal > 0.001 ? 2e-19 : 5e-20);
+  // Sums in FP32 are larger where all elements have one sign, and so are their roundings.
+  const double larger = 1.0 + summed * 2.0 / 3.0 * of.digits.one_sign;
+  const auto rounded = [&](double times) {
+    return products == 10 ? 1.2e-15 / 65536.0 : 1.2e-15 * std::max(times / larger, 1.0);
+  };
+  const double rounded_a = rounded(of.digits.rounded_a), rounded_b = rounded(of.digits.rounded_b);
   // Where large products come last, few are added to them; and some additions hardly round.
   const double follow = std::pow(std::min(1.0, 2.02 * (1.0 - of.match.centre)), 4);
   const auto in_fp32_of = [&](bool are_rounded) {
@@ -467,24 +489,26 @@ double expected_error(int products, const Statistics& of, double summed) {
   const double both = std::max(1.0, std::sqrt(std::min(a.spread, b.spread) / 16.0));
   const double last =
       3.6e-15 / 2.0 + (products == 10 ? 0.0 : 4.8e-15 * loss * a.width * b.width / of.k);
-  const double error = (loss * (left_out * a.width * b.width + rounded * (a.width + b.width)) +
-                        std::max(last, 3.6e-15)) /
-                       in_fp32;
+  const double error =
+      (loss * (left_out * a.width * b.width + rounded_a * a.width + rounded_b * b.width) +
+       std::max(last, 3.6e-15)) /
+      in_fp32;
   const double exact_error = products == 8 && of.digits.are_short && !of.digits.are_exact
                                  ? 1.5 * last / in_fp32_of(true)
                                  : 0.0;
   // Of the row of the largest spread and a mean column, or the other way round.
-  const auto error_of_most = [&](const Widths& of_most, const Widths& other, double times_most,
-                                 double times_other) {
+  const auto error_of_most = [&](const Widths& of_most, const Widths& other, double rounded_most,
+                                 double rounded_other) {
     return (most_loss * (left_out * both * of_most.most * (of.kept ? other.width : other.spread) +
-                         rounded * (of_most.most * times_other + other.spread * times_most)) +
+                         rounded_most * of_most.most + rounded_other * other.spread) +
             3.6e-15) /
            in_fp32 / 2.0;
   };
   const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;
   const double times_b = b.width == 0.0 ? 1.0 : b.spread / b.width;
-  return std::max({error, exact_error, error_of_most(a, b, times_a, times_b),
-                   error_of_most(b, a, times_b, times_a)});
+  return std::max({error, exact_error,
+                   error_of_most(a, b, rounded_a * times_b, rounded_b * times_a),
+                   error_of_most(b, a, rounded_b * times_a, rounded_a * times_b)});
 }
 
 int decision(const Statistics& of, double summed, bool allows_ten, double in_fp32) {
@@ -492,7 +516,7 @@ int decision(const Statistics& of, double summed, bool allows_ten, double in_fp3
   const auto is_flat = [](double width) { return width > 0.0 && width < 0.6366 * 1.003; };
   const bool are_flat = is_flat(of.a.width) && is_flat(of.b.width);
   Statistics uniform = of;
-  uniform.digits.eight = uniform.digits.rounded = 1.0;
+  uniform.digits.eight = uniform.digits.rounded_a = uniform.digits.rounded_b = 1.0;
   uniform.digits.are_exact = uniform.digits.are_short;
   uniform.k = 1e30;
   for (const int products : {6, 8, 10}) {

@@ -47,13 +47,14 @@ struct Match {
 };
 Match match(const std::vector<Rows>& a, const std::vector<Rows>& b, bool kept = false);
 
-// What six and eight products leave out, and what an operand loses by rounding, squared, in units
-// of that of evenly distributed digits, at least 1: of a sample, 16 k of a row of each of 32 pairs.
-// All are 1 unless significands are short, or 1 % of the elements are equal. `are_short`: both
-// operands have short significands only; `are_exact`: and all sampled lo are 0 and mid multiples of
-// 16.
+// What six and eight products leave out, at least 1, and what each operand loses by rounding,
+// squared, in units of that of evenly distributed digits: of a sample, 64 k of a row of each of 32
+// pairs. `one_sign`: the squared mean of the elements over their mean square, of both operands.
+// None of that is sampled unless significands are short, or 0.1 % of the elements are equal.
+// `are_short`: both operands have short significands only; `are_exact`: and all sampled lo are 0
+// and mid multiples of 16.
 struct DigitSquares {
-  double six = 1.0, eight = 1.0, rounded = 1.0;
+  double six = 1.0, eight = 1.0, rounded_a = 1.0, rounded_b = 1.0, one_sign = 0.0;
   bool are_short = false, are_exact = false;
 };
 DigitSquares digit_squares(const std::vector<Rows>& a, const std::vector<Rows>& b,
