@@ -338,6 +338,15 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                               split_short<AnyRows>);
 }
 
+// Blocks of `refine` that set outliers of op(A) apart, in proportion to its rows. All others but
+// block 0 set those of op(B) apart.
+inline std::int64_t blocks_apart(const Launches& launches) {
+  const auto rows = [](const Planes& planes) { return planes.matrices * planes.rows(); };
+  const std::int64_t rows_a = rows(launches.workspace.a), rows_b = rows(launches.workspace.b),
+                     blocks = launches.refine_blocks - 1;
+  return std::clamp<std::int64_t>(blocks * rows_a / (rows_a + rows_b), 1, blocks - 1);
+}
+
 // Enqueues `refine`, where ten products are allowed.
 inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, Stream stream) {
   if (!launches.params.allows_ten) return {};
@@ -358,7 +367,8 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
                         .pointers = {a, b},
                         .groups = {static_cast<unsigned>(launches.refine_a.num_groups()),
                                    static_cast<unsigned>(launches.refine_b.num_groups())},
-                        .slices = {slices(launches.refine_a), slices(launches.refine_b)}};
+                        .slices = {slices(launches.refine_a), slices(launches.refine_b)},
+                        .first_apart = static_cast<unsigned>(blocks_apart(launches))};
   return device::launch_in_order({.kernel = "refine",
                                   .blocks = launches.refine_blocks,
                                   .threads_x = kRefineThreads,
@@ -376,17 +386,16 @@ inline Status enqueue_add_outliers(const Launches& launches, const KernelArgs& a
   const auto* base = static_cast<const std::byte*>(args.workspace);
   const std::int64_t strips_m = ceil_div(args.shape.m, kStripRows),
                      strips_n = ceil_div(args.shape.n, kStripCols);
-  const OutlierJobs jobs{
-      .a = launches.refine_a,
-      .b = launches.refine_b,
-      .from_a = a,
-      .from_b = b,
-      .outliers_a = reinterpret_cast<const Outlier*>(base + where.outliers_a),
-      .outliers_b = reinterpret_cast<const Outlier*>(base + where.outliers_b),
-      .without_outliers = with_addresses(launches, args).without_outliers,
-      .strips_m = strips_m,
-      .strips_n = strips_n,
-      .strips = args.batch * strips_m * strips_n};
+  const OutlierJobs jobs{.a = launches.refine_a,
+                         .b = launches.refine_b,
+                         .from_a = a,
+                         .from_b = b,
+                         .outliers_a = reinterpret_cast<const Outlier*>(base + where.outliers_a),
+                         .outliers_b = reinterpret_cast<const Outlier*>(base + where.outliers_b),
+                         .without_outliers = with_addresses(launches, args).without_outliers,
+                         .strips_m = strips_m,
+                         .strips_n = strips_n,
+                         .strips = args.batch * strips_m * strips_n};
   return device::launch({.kernel = "add outliers",
                          .blocks = std::min(jobs.strips, launches.outlier_blocks),
                          .threads_x = kStripThreads,
@@ -515,13 +524,11 @@ constexpr double kSplitKOnce = 2e-6, kSplitKSums = 4e-13;
 constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6, kLeastForNormal = 2e9;
 // The same of setting outliers apart, which costs the launch of `add_outliers`.
 constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
-// Where `refine` sets them apart, a block takes kApart seconds per k of a group of rows (fitted to
-// 165 µs at 3000³ and 540 µs at 1024×1024×16384, NVIDIA H100). That pays up to kMostApart of the
-// time in FP64, which has kFp64 multiply-adds per second.
-constexpr double kApart = 30e-9, kMostApart = 0.35, kFp64 = 28e12;
-// And `add_outliers` takes this per element of C: 480 µs at 5584×7421×137, 1 ms at 8192³, where
-// (U − ½)·e^2N has up to 16 + 16 outliers, NVIDIA H200.
-constexpr double kAddToElement = 12e-12;
+// Where `refine` sets them apart, a block takes kApart seconds per element of its groups. That pays
+// up to kMostApart of the time in FP64, which has kFp64 multiply-adds per second. `add_outliers`
+// takes kAddToElement seconds per element of C. Fitted to 220 and 213 µs at 4096³, 397 and 814 µs
+// at 8192×8192×4096, where (U − ½)·e^2N has up to 16 + 16 outliers, NVIDIA H200.
+constexpr double kApart = 1.6e-9, kMostApart = 0.35, kFp64 = 28e12, kAddToElement = 12.5e-12;
 
 // Costs of the split pass per element of an operand, see split_seconds. split_long reads rows
 // twice.
@@ -894,11 +901,17 @@ inline Choice choice_of(const GemmConfig& config, const Problem& problem, const 
 // Whether a call is so long that outliers may be set apart.
 inline bool outliers_pay(const GemmConfig& config, const Problem& problem,
                          const Launches& launches) {
-  const std::int64_t groups = launches.refine_a.num_groups() + launches.refine_b.num_groups();
-  const double apart = static_cast<double>(ceil_div(groups, launches.refine_blocks)) *
-                           static_cast<double>(problem.shape.k) * kApart +
-                       static_cast<double>(problem.batch * problem.shape.m) *
-                           static_cast<double>(problem.shape.n) * kAddToElement;
+  const auto apart_with = [&](const Job& job, std::int64_t blocks) {
+    const int rows = job.along_k ? RowsAlongK::kRows : RowsAcrossK::kRows;
+    return static_cast<double>(ceil_div(job.num_groups(), blocks) * rows * problem.shape.k) *
+           kApart;
+  };
+  const std::int64_t blocks_a = blocks_apart(launches),
+                     blocks_b = launches.refine_blocks - 1 - blocks_a;
+  const double apart =
+      std::max(apart_with(launches.refine_a, blocks_a), apart_with(launches.refine_b, blocks_b)) +
+      static_cast<double>(problem.batch * problem.shape.m) * static_cast<double>(problem.shape.n) *
+          kAddToElement;
   return call_seconds(config, launches, problem) >= kLeastForOutliers &&
          apart <= kMostApart * flop(problem) / 2 / kFp64;
 }

@@ -279,6 +279,23 @@ __device__ void sample_widths(const Job& job, Pointers pointers, float4& to,
   to = make_float4(widths.x / rows, widths.y / rows, widths.z, widths.w);
 }
 
+// Calls use(k, v) with each segment of the thread, from `k` on. The next one is loaded meanwhile.
+template <typename Rows, typename Use>
+__device__ void for_segments(const Job& job, const Pointers& pointers, std::int64_t row,
+                             std::int64_t k, Use use) {
+  const std::int64_t end = job.planes.chunks_k * kChunkK;
+  float next[kSegment];
+  if (k < end) load_segment(job, pointers, row, k, next);
+  while (k < end) {
+    float v[kSegment];
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) v[i] = next[i];
+    if (k + Rows::kBlockK < end) load_segment(job, pointers, row, k + Rows::kBlockK, next);
+    use(k, v);
+    k += Rows::kBlockK;
+  }
+}
+
 // One block: finds the outliers of a group of rows and stores them. Then it splits the rest again:
 // digits, tails and steps, and the widths in pointers.widths_without_outliers. Three passes over
 // the rows: count per octave; store outliers, statistics of the rest; digits.
@@ -288,9 +305,7 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   pointers.widths = pointers.widths_without_outliers;
   const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Rows>(job, group);
   const int thread = static_cast<int>(threadIdx.x);
-  const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   pointers.from += batch_index * pointers.stride;
-  float v[kSegment];
 
   // The step is that of the split pass.
   const float* steps = pointers.steps + batch_index * job.planes.rows() + first_row;
@@ -298,10 +313,9 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   const int first_octave = exponent_of(largest);
   clear_counts(smem);
   RowStats stats;
-  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
-    load_segment(job, pointers, first_row + row, k, v);
-    count_segment(v, first_octave, stats, smem);
-  }
+  for_segments<Rows>(
+      job, pointers, first_row + row, first_k,
+      [&](std::int64_t, float (&v)[kSegment]) { count_segment(v, first_octave, stats, smem); });
   find_bounds(steps, stats, row, Rows::kRows, job.k, job.k, smem);
 
   const int bound = smem.bound[row];
@@ -324,18 +338,18 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   }
   to += entry * rows;
   Rest rest{.factor = largest > 0.0F ? 1.0F / largest : 1.0F};
-  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
-    load_segment(job, pointers, first_row + row, k, v);
+  for_segments<Rows>(job, pointers, first_row + row, first_k,
+                     [&](std::int64_t k, float (&v)[kSegment]) {
 #pragma unroll
-    for (int i = 0; i < kSegment; ++i) {
-      if (exponent_of(v[i]) > bound) {
-        *to = {static_cast<std::int32_t>(k) + i, v[i]};
-        to += rows;
-        v[i] = 0.0F;
-      }
-    }
-    rest.add(v);
-  }
+                       for (int i = 0; i < kSegment; ++i) {
+                         if (exponent_of(v[i]) > bound) {
+                           *to = {static_cast<std::int32_t>(k) + i, v[i]};
+                           to += rows;
+                           v[i] = 0.0F;
+                         }
+                       }
+                       rest.add(v);
+                     });
   store_rest(rest, row, smem);
   finalize_rows<Rows>(job, pointers, first_row, batch_index, group, smem.rows,
                       [&](int of_row, const RowStats& of_rest, const Scale& scale) {
@@ -356,12 +370,12 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   std::byte* planes = pointers.planes + chunk + offset_in_chunk(row_in_chunk, segment);
   std::byte* tails =
       pointers.tails + chunk / kPlanes + offset_in_chunk(row_in_chunk, segment, kNextTailRows);
-  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
-    load_segment(job, pointers, first_row + row, k, v);
-    leave_out(v, bound);
-    store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
-    store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
-  }
+  for_segments<Rows>(job, pointers, first_row + row, first_k,
+                     [&](std::int64_t k, float (&v)[kSegment]) {
+                       leave_out(v, bound);
+                       store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
+                       store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
+                     });
 }
 
 // The kernel `refine`.
@@ -377,7 +391,8 @@ struct RefineJobs {
   Job job[2];  // in groups of rows as RowsAlongK or RowsAcrossK has them
   Pointers pointers[2];
   unsigned groups[2];
-  Divisor slices[2];  // of K, per group
+  Divisor slices[2];     // of K, per group
+  unsigned first_apart;  // blocks that set outliers of the first operand apart
 };
 
 // What so many rows are expected to have, of a sample: its widths, but a larger spread. The largest
@@ -454,12 +469,14 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
   if (blockIdx.x == 0 && threadIdx.x == 0) *params.refined = path;
   if (path == Path::kFp64 && params.allows_outliers) {
     if (!may_set_apart(jobs, params, smem)) return;
-    for (unsigned index = blockIdx.x - 1; index < jobs.groups[0] + jobs.groups[1];
-         index += gridDim.x - 1) {
+    // Each block has one operand: its groups may have four times the rows of the other's.
+    const unsigned block = blockIdx.x - 1;  // block 0 has returned
+    const bool second = block >= jobs.first_apart;
+    const unsigned blocks = second ? gridDim.x - 1 - jobs.first_apart : jobs.first_apart;
+    const Job& job = jobs.job[second];
+    for (unsigned group = second ? block - jobs.first_apart : block; group < jobs.groups[second];
+         group += blocks) {
       __syncthreads();  // all threads are done with the sums, or with the previous group
-      const bool second = index >= jobs.groups[0];
-      const Job& job = jobs.job[second];
-      const unsigned group = second ? index - jobs.groups[0] : index;
       if (job.along_k) {
         set_outliers_apart(job, jobs.pointers[second], group, smem.along_k);
       } else {
@@ -490,9 +507,9 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
 // columns of C. The strip's rows of A are in shared memory, kStripK of them at a time, because the
 // outliers of each column are at other k.
 
-constexpr int kStripRows = 8, kStripK = 3072, kStripThreads = 512;
+constexpr int kStripRows = 8, kStripK = 6144, kStripThreads = 1024;
 constexpr int kStripCols = 2 * kStripThreads;
-constexpr int kStripBlocksPerSm = 2;
+constexpr int kStripBlocksPerSm = 1;
 constexpr int kStripLoads = 4;  // outliers of a row or column whose loads are in flight together
 
 struct OutlierJobs {

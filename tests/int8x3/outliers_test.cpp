@@ -94,7 +94,7 @@ struct WithOutliers {
   }
 
   // Digits of the kept elements, then the products of outliers. Those of a column are added for
-  // 3072 k at a time.
+  // 6144 k at a time.
   std::vector<float> expected(int products) const {
     std::vector<float> c = int8x3::expected(kept, products);
     std::size_t at = 0;
@@ -106,9 +106,9 @@ struct WithOutliers {
         for (std::int64_t col = 0; col < b.count; ++col, ++at) {
           const auto of_col = outliers(Operand::kB, i, col);
           float sum = 0.0F;
-          for (std::int64_t first = 0; first < a.k; first += 3072) {
+          for (std::int64_t first = 0; first < a.k; first += 6144) {
             for (const Outlier& outlier : of_col) {
-              if (outlier.k < first || outlier.k >= first + 3072) continue;
+              if (outlier.k < first || outlier.k >= first + 6144) continue;
               sum = std::fma(kept_a.at(row, outlier.k), outlier.value, sum);
             }
           }
@@ -204,18 +204,19 @@ TEST_F(Int8Outliers, MatchesModelForBatches) {
 // More slices of K than a block has threads for, and more than a strip has room for.
 TEST_F(Int8Outliers, MatchesModelForLongRows) {
   expect_outliers_apart(with_outliers(Problem::dense({3, 5, 900})), 6);
-  WithOutliers operation = with_outliers(Problem::dense({3, 3, 3110}));
-  operation.set(Operand::kB, 0, 1, 3071, 1e6F);
-  operation.set(Operand::kB, 0, 1, 3072, 1e6F);
-  operation.set(Operand::kA, 0, 0, 3071, 1e6F);
-  operation.set(Operand::kA, 0, 0, 3076, 1e6F);  // a row of a strip is not that long
+  WithOutliers operation = with_outliers(Problem::dense({3, 3, 6180}));
+  operation.set(Operand::kB, 0, 1, 6143, 1e6F);
+  operation.set(Operand::kB, 0, 1, 6144, 1e6F);
+  operation.set(Operand::kA, 0, 0, 6143, 1e6F);
+  operation.set(Operand::kA, 0, 0, 6148, 1e6F);  // a row of a strip is not that long
   expect_outliers_apart(operation, 6);
 }
 
-// More columns than a strip has, more of a thread than one, and more strips than blocks.
+// More columns than a strip has, more of a thread than one; more strips, and groups of rows, than
+// blocks.
 TEST_F(Int8Outliers, MatchesModelForManyStrips) {
-  expect_outliers_apart(with_outliers(Problem::dense({3, 1030, 128})), 6);
-  expect_outliers_apart(with_outliers(Problem::dense({1030, 2, 128})), 6);
+  expect_outliers_apart(with_outliers(Problem::dense({3, 2070, 128})), 6);
+  expect_outliers_apart(with_outliers(Problem::dense({2176, 2, 128})), 6);
 }
 
 // Of one operand alone; of rows alone no strip is loaded. The outliers of the row are up to 15
