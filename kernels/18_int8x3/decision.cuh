@@ -50,12 +50,12 @@ __device__ inline DigitSums sample_digits(const Planes& planes, const std::byte*
     const std::byte* from = digits + planes.chunk(matrix, row / kChunkRows, chunk) +
                             offset_in_chunk(static_cast<int>(row % kChunkRows), segment);
     float v[kSegment]{};
-    if (floats.from != nullptr) {
-      const float* of_segment = floats.from + planes.own(matrix) * floats.stride +
-                                row * floats.next_row +
-                                (chunk * kChunkK + segment * kSegment) * floats.next_k;
+    const std::int64_t first_k = chunk * kChunkK + segment * kSegment;
+    const std::int64_t at =
+        planes.own(matrix) * floats.stride + row * floats.next_row + first_k * floats.next_k;
 #pragma unroll
-      for (int j = 0; j < kSegment; ++j) v[j] = of_segment[j * floats.next_k];
+    for (int j = 0; j < kSegment; ++j) {
+      if (first_k + j < floats.k) v[j] = floats.from[at + j * floats.next_k];
     }
     std::uint32_t words[kPlanes][4];
 #pragma unroll

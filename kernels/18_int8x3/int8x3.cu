@@ -85,7 +85,7 @@ Status Prepared::enqueue(const float* from, Stream stream) const {
     (of_a ? params.widths.of_a : params.widths.of_b) = static_cast<unsigned>(layout.groups);
     (of_a ? launches.workspace.tails_a : launches.workspace.tails_b) = layout.tails;
     (of_a ? launches.refine_a : launches.refine_b) = refine_job(problem, operand, layout.planes);
-    launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
+    launches.refine_blocks = blocks_of_refine(device);
     if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
   }
   return enqueue_checksum(*this, from, false, stream);

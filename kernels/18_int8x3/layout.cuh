@@ -240,7 +240,7 @@ enum class Decomposition { kDataParallel, kSplitK, kStreamK };
 // An operand as floats. From a row, or k, to the next: in elements.
 struct Floats {
   const float* from = nullptr;
-  std::int64_t next_row = 0, next_k = 0, stride = 0;
+  std::int64_t next_row = 0, next_k = 0, stride = 0, k = 0;
 };
 
 // Parameters of the GEMM beside KernelArgs.

@@ -251,7 +251,7 @@ inline GemmParams with_addresses(const Launches& launches, const KernelArgs& arg
     params.pairs_without_outliers = reinterpret_cast<float4*>(base + where.pairs + kPairsBytes);
     const auto floats = [](const Job& job, const float* from, std::int64_t ld,
                            std::int64_t stride) -> Floats {
-      return {from, job.along_k ? ld : 1, job.along_k ? 1 : ld, stride};
+      return {from, job.along_k ? ld : 1, job.along_k ? 1 : ld, stride, job.k};
     };
     params.floats_a = floats(launches.a, args.a, args.lda, args.stride_a);
     params.floats_b = floats(launches.b, args.b, args.ldb, args.stride_b);
@@ -336,6 +336,11 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
   }
   return enqueue_split<ShortStorage<AnyRows>>(launches, args, stream, AnyRows::kThreads,
                                               split_short<AnyRows>);
+}
+
+// Block 0 samples; each of the others may set outliers of one operand apart.
+inline std::int64_t blocks_of_refine(const Device& device) {
+  return std::max<std::int64_t>(std::int64_t{kRefineBlocksPerSm} * device.multiprocessors, 3);
 }
 
 // Blocks of `refine` that set outliers of op(A) apart, in proportion to its rows. All others but
@@ -678,7 +683,7 @@ inline void allow_ten(const Problem& problem, const Device& device, std::size_t 
   launches.params.allows_ten = true;
   launches.refine_a = refine_job(problem, Operand::kA, launches.workspace.a);
   launches.refine_b = refine_job(problem, Operand::kB, launches.workspace.b);
-  launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
+  launches.refine_blocks = blocks_of_refine(device);
 }
 
 // Where ten products are allowed.

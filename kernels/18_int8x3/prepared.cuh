@@ -132,7 +132,7 @@ inline Candidate prepared_candidate(const GemmConfig& config, const Prepared& pr
     (of_a ? where.tails_b : where.tails_a) = aligned(where.bytes);
     where.bytes = aligned(where.bytes) + aligned(planes.bytes() / kPlanes);
     (of_a ? launches.refine_b : launches.refine_a) = refine_job(product, other, planes);
-    launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * prepared.device.multiprocessors;
+    launches.refine_blocks = blocks_of_refine(prepared.device);
   }
   Choice choice = choice_of(config, product, launches, Path::kSix);
   choice.kernels = {};
