@@ -529,11 +529,12 @@ constexpr double kSplitKOnce = 2e-6, kSplitKSums = 4e-13;
 constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6, kLeastForNormal = 2e9;
 // The same of setting outliers apart, which costs the launch of `add_outliers`.
 constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
-// Where `refine` sets them apart, a block takes kApart seconds per element of its groups. That pays
-// up to kMostApart of the time in FP64, which has kFp64 multiply-adds per second. `add_outliers`
-// takes kAddToElement seconds per element of C. Fitted to 220 and 213 µs at 4096³, 397 and 814 µs
-// at 8192×8192×4096, where (U − ½)·e^2N has up to 16 + 16 outliers, NVIDIA H200.
-constexpr double kApart = 1.6e-9, kMostApart = 0.35, kFp64 = 28e12, kAddToElement = 12.5e-12;
+// Where `refine` sets them apart, a block takes kApart seconds per element of its groups: 1.0e-9
+// where few blocks have groups (540 µs at 1024×1024×16384, NVIDIA H100), 1.7e-9 where all have (220
+// µs at 4096³, NVIDIA H200). That pays up to kMostApart of the time in FP64, which has kFp64
+// multiply-adds per second. `add_outliers` takes kAddToElement seconds per element of C: 213 µs at
+// 4096³, 814 µs at 8192×8192×4096, where (U − ½)·e^2N has up to 16 + 16 outliers, NVIDIA H200.
+constexpr double kApart = 1.3e-9, kMostApart = 0.35, kFp64 = 28e12, kAddToElement = 12.5e-12;
 
 // Costs of the split pass per element of an operand, see split_seconds. split_long reads rows
 // twice.
