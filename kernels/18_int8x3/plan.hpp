@@ -343,13 +343,19 @@ inline std::int64_t blocks_of_refine(const Device& device) {
   return std::max<std::int64_t>(std::int64_t{kRefineBlocksPerSm} * device.multiprocessors, 3);
 }
 
-// Blocks of `refine` that set outliers of op(A) apart, in proportion to its rows. All others but
-// block 0 set those of op(B) apart.
+// Where outliers are allowed: blocks of `refine` that set those of op(A) apart; all others but
+// block 0 set those of op(B) apart. In proportion to their rows, but the operand with more rows has
+// no more blocks than it needs for as many rounds.
 inline std::int64_t blocks_apart(const Launches& launches) {
   const auto rows = [](const Planes& planes) { return planes.matrices * planes.rows(); };
   const std::int64_t rows_a = rows(launches.workspace.a), rows_b = rows(launches.workspace.b),
                      blocks = launches.refine_blocks - 1;
-  return std::clamp<std::int64_t>(blocks * rows_a / (rows_a + rows_b), 1, blocks - 1);
+  const bool most_a = rows_a > rows_b;
+  const std::int64_t groups = (most_a ? launches.refine_a : launches.refine_b).num_groups();
+  const auto share = std::clamp<std::int64_t>(blocks * std::max(rows_a, rows_b) / (rows_a + rows_b),
+                                              1, blocks - 1);
+  const std::int64_t even = ceil_div(groups, ceil_div(groups, share));
+  return most_a ? even : blocks - even;
 }
 
 // Enqueues `refine`, where ten products are allowed.
@@ -373,7 +379,9 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
                         .groups = {static_cast<unsigned>(launches.refine_a.num_groups()),
                                    static_cast<unsigned>(launches.refine_b.num_groups())},
                         .slices = {slices(launches.refine_a), slices(launches.refine_b)},
-                        .first_apart = static_cast<unsigned>(blocks_apart(launches))};
+                        .first_apart = launches.params.allows_outliers
+                                           ? static_cast<unsigned>(blocks_apart(launches))
+                                           : 0};
   return device::launch_in_order({.kernel = "refine",
                                   .blocks = launches.refine_blocks,
                                   .threads_x = kRefineThreads,
