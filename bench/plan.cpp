@@ -79,7 +79,7 @@ Status print(const std::string& name, std::size_t workspace_limit) {
         "  splits operands: %.2g x |alpha| x K x the largest of a row x the largest of a "
         "column on top of the chain's error%s\n",
         chosen.operand_error(),
-        chosen.decides_on_device() ? "; the device may still decide for FP32" : "");
+        chosen.decides_on_device() ? "; the device may still decide for FP64" : "");
   }
   if (stage->candidates == nullptr || named.problem.is_empty()) return {};
   auto candidates = stage->candidates(named.problem, h200());
