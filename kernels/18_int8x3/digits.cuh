@@ -122,7 +122,6 @@ __host__ __device__ inline std::int32_t tail_of(float value, const Scale& scale)
 // The tails of four values, as bytes.
 __host__ __device__ inline std::uint32_t tails_of(const float* values, const Scale& scale) {
   std::uint32_t word = 0;
-#pragma unroll
   for (int i = 0; i < 4; ++i) {
     word |= (static_cast<std::uint32_t>(tail_of(values[i], scale)) & 0xFFU) << 8 * i;
   }
