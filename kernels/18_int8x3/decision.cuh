@@ -73,6 +73,7 @@ __device__ inline DigitSums sample_digits(const Planes& planes, const std::byte*
     }
   }
   // A sum squared has the products of all pairs of its terms.
+  static_assert(std::int64_t{kPairs} * kSampledK * (kSampledK - 1) * 128 * 128 < 0x7FFFFFFF);
   const auto products = [](int sum, int squares) { return sum_over_lanes(sum * sum - squares); };
   return {.hi_squares = sum_over_lanes(of_row.hi_squares),
           .mid_squares = sum_over_lanes(of_row.mid_squares),

@@ -338,7 +338,7 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                               split_short<AnyRows>);
 }
 
-// Block 0 samples; each of the others may set outliers of one operand apart.
+// Blocks 0 and 1 sample. All but block 0 may set outliers apart, each of one operand.
 inline std::int64_t blocks_of_refine(const Device& device) {
   return std::max<std::int64_t>(std::int64_t{kRefineBlocksPerSm} * device.multiprocessors, 3);
 }
@@ -912,7 +912,7 @@ inline Choice choice_of(const GemmConfig& config, const Problem& problem, const 
           .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }};
 }
 
-// Whether a call is so long that outliers may be set apart.
+// Whether a call is so long that outliers may be set apart, and FP64 would take clearly longer.
 inline bool outliers_pay(const GemmConfig& config, const Problem& problem,
                          const Launches& launches) {
   const auto apart_with = [&](const Job& job, std::int64_t blocks) {
