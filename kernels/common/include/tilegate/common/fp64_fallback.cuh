@@ -24,7 +24,6 @@
 #include <tilegate/common/opaque.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
-#include <tilegate/common/store_words.cuh>
 #include <tilegate/common/stream_k_scheduler.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
@@ -49,9 +48,14 @@ constexpr int kFp64PitchAcrossK = kRows + 8;
 constexpr int kFp64TileWords = kFp64Tile * kFp64PitchAlongK;
 static_assert(kFp64K * kFp64PitchAcrossK<kFp64Tile> <= kFp64TileWords);
 
+// A warp's results on their way to a C without float2: 16 rows, padded so that float2 of four rows
+// are in different banks.
+constexpr int kFp64ResultPitch = kFp64Tile / 2 + 8;
+using Fp64Results = float[16][kFp64ResultPitch];
+
 struct alignas(16) Fp64Storage {
   float a[kFp64Stages][kFp64TileWords], b[kFp64Stages][kFp64TileWords];
-  alignas(8) float exchange[kFp64Consumers / 32][kExchangedWords];
+  alignas(8) Fp64Results results[kFp64Consumers / 32];
 };
 struct Fp64Barriers {
   device::Barrier full[kFp64Stages], empty[kFp64Stages];
@@ -139,7 +143,7 @@ class Fp64Copy {
     const float* from = from_;
     float* to = tile + to_;
     int left = along_ > 0 ? across_ : 0;
-#pragma unroll 8
+#pragma unroll(kWords == 4 ? 4 : 2)
     for (int i = 0; i < kTurns; ++i) {
       device::copy_async<4 * kWords>(to, from, left > 0);
       from += lines * ld_;
@@ -309,19 +313,50 @@ __device__ void add_fp64_partials(const Fp64Args& params, unsigned count, int th
   }
 }
 
+// One warp: stores 16 rows and kColumns columns to C, from `c` on. `rows`, `cols`: of C from `c`
+// on, may be 0 or less. A store has 32 neighbouring words.
+template <int kColumns>
+__device__ void store_fp64_words(const KernelArgs& args, float* c, int rows, int cols, int lane,
+                                 const Fp64Results& results) {
+  constexpr int kStores = kColumns / 32, kRows = 4;  // in flight: of a C that is read
+#pragma unroll 1
+  for (int first = 0; first < 16; first += kRows) {
+    float* to[kRows][kStores];
+    float sum[kRows][kStores];
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kStores; ++j) {
+        const bool inside = first + i < rows && 32 * j + lane < cols;
+        to[i][j] = inside ? c + i * args.ldc + 32 * j + lane : nullptr;
+        sum[i][j] = args.alpha * results[first + i][32 * j + lane];
+        if (args.beta != 0.0F && inside) sum[i][j] += args.beta * *to[i][j];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kStores; ++j) {
+        if (to[i][j] != nullptr) *to[i][j] = sum[i][j];
+      }
+    }
+    c += kRows * args.ldc;
+  }
+}
+
 // Stores the sums of a warp, from `row` and `col` of the tile on.
 template <int kColumns>
-__device__ void store_fp64(KernelArgs args, bool float2_c, const TileCoord& tile, int row, int col,
-                           int lane, const Fp64Sums<kColumns>& acc, float* exchange) {
+__device__ void store_fp64(const KernelArgs& args, bool float2_c, const TileCoord& tile, int row,
+                           int col, int lane, const Fp64Sums<kColumns>& acc, Fp64Results& results) {
   const std::int64_t first_row = std::int64_t{tile.row} * kFp64Tile + row,
                      first_col = std::int64_t{tile.col} * kColumns + col;
-  args.c += tile.batch_index * args.stride_c + first_row * args.ldc + first_col;
+  float* of_warp = args.c + tile.batch_index * args.stride_c + first_row * args.ldc + first_col;
   const int rows = at_most(args.shape.m - first_row, kFp64Tile),
             cols = at_most(args.shape.n - first_col, kFp64Tile);
   const int in_row = lane / 4, in_col = lane % 4 * 2;
 #pragma unroll
   for (int row_8 = 0; row_8 < 2 * kFp64Rows; ++row_8) {
-    float* c = args.c + 8 * row_8 * args.ldc;
+    float* c = of_warp + 8 * row_8 * args.ldc;
     const auto pair_of = [&](int col_8) {
       const double* sums = &acc[row_8 / 2][col_8][row_8 % 2 * 2];
       return make_float2(static_cast<float>(sums[0]), static_cast<float>(sums[1]));
@@ -336,11 +371,15 @@ __device__ void store_fp64(KernelArgs args, bool float2_c, const TileCoord& tile
         store_float2(args, of_lane + 8 * col_8, pair.x, pair.y);
       }
     } else {
+      if (row_8 % 2 == 0) __syncwarp();  // all lanes have read the previous rows
 #pragma unroll
-      for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; col_8 += 2) {
-        store_words(args, c + 8 * col_8, rows - 8 * row_8, cols - 8 * col_8, lane, in_row,
-                    pair_of(col_8), pair_of(col_8 + 1), exchange);
+      for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; ++col_8) {
+        device::store_vector(&results[row_8 % 2 * 8 + in_row][8 * col_8 + in_col], pair_of(col_8));
       }
+      if (row_8 % 2 == 0) continue;
+      __syncwarp();  // all rows are stored before any lane reads them
+      store_fp64_words<kColumns / 2>(args, c - 8 * args.ldc, rows - 8 * row_8 + 8, cols, lane,
+                                     results);
     }
   }
 }
@@ -379,7 +418,7 @@ __device__ void consume_fp64(const KernelArgs& args, const Fp64Args& params, int
     }
     store_fp64<kColumns>(args, params.float2_c, work.tile, row, col,
                          static_cast<int>(opaque(static_cast<unsigned>(lane))), acc,
-                         smem.exchange[warp]);
+                         smem.results[warp]);
   }
 }
 
