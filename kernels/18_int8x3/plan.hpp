@@ -154,7 +154,7 @@ struct Workspace {
     bytes = tails_b + aligned(b.bytes() / kPlanes);
   }
 
-  // Adds room for outliers, for the widths without them, and for the flags of two samplers.
+  // Adds room for outliers, for the widths without them, and for the flags of the samplers.
   void add_outliers() {
     const auto rows_a = static_cast<std::size_t>(a.matrices * a.rows()),
                rows_b = static_cast<std::size_t>(b.matrices * b.rows());
@@ -338,18 +338,23 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                               split_short<AnyRows>);
 }
 
-// Blocks 0 and 1 sample. All but block 0 may set outliers apart, each of one operand.
+// The first kSamplers blocks sample. All but the first kSamplers - 1 may set outliers apart, each
+// of one operand.
 inline std::int64_t blocks_of_refine(const Device& device) {
-  return std::max<std::int64_t>(std::int64_t{kRefineBlocksPerSm} * device.multiprocessors, 3);
+  return std::max<std::int64_t>(std::int64_t{kRefineBlocksPerSm} * device.multiprocessors,
+                                kSamplers + 1);
+}
+inline std::int64_t blocks_that_set_apart(const Launches& launches) {
+  return launches.refine_blocks - (kSamplers - 1);
 }
 
-// Where outliers are allowed: blocks of `refine` that set those of op(A) apart; all others but
-// block 0 set those of op(B) apart. In proportion to their rows, but the operand with more rows has
-// no more blocks than it needs for as many rounds.
+// Where outliers are allowed: the first so many of these blocks set those of op(A) apart, all
+// others those of op(B). In proportion to their rows, but the operand with more rows has no more
+// blocks than it needs for as many rounds.
 inline std::int64_t blocks_apart(const Launches& launches) {
   const auto rows = [](const Planes& planes) { return planes.matrices * planes.rows(); };
   const std::int64_t rows_a = rows(launches.workspace.a), rows_b = rows(launches.workspace.b),
-                     blocks = launches.refine_blocks - 1;
+                     blocks = blocks_that_set_apart(launches);
   const bool most_a = rows_a > rows_b;
   const std::int64_t groups = (most_a ? launches.refine_a : launches.refine_b).num_groups();
   const auto share = std::clamp<std::int64_t>(blocks * std::max(rows_a, rows_b) / (rows_a + rows_b),
@@ -921,7 +926,7 @@ inline bool outliers_pay(const GemmConfig& config, const Problem& problem,
            kApart;
   };
   const std::int64_t blocks_a = blocks_apart(launches),
-                     blocks_b = launches.refine_blocks - 1 - blocks_a;
+                     blocks_b = blocks_that_set_apart(launches) - blocks_a;
   const double apart =
       std::max(apart_with(launches.refine_a, blocks_a), apart_with(launches.refine_b, blocks_b)) +
       static_cast<double>(problem.batch * problem.shape.m) * static_cast<double>(problem.shape.n) *

@@ -409,42 +409,41 @@ __device__ inline Widths widths_of_all(const float4& of_sample, float rows) {
 
 // Whether digits may be accurate enough without outliers, as far as a sample of both operands
 // tells. If so, all rows decide. If not, the product is in FP64, and the operands are not read
-// three more times. Block 0 only samples op(A) and half of the pairs; block 1 samples op(B) and the
-// others, and decides for all blocks.
-constexpr unsigned kSamplers = 2;
+// three more times. The first blocks sample: each of two an operand, each of the others a pair per
+// warp. The last of them decides for all blocks, and sets outliers apart like those behind it. The
+// others have nothing more to do.
+constexpr unsigned kWidthSamplers = 2, kSamplers = kWidthSamplers + kPairs / (kRefineThreads / 32);
 __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& params,
                                      RefineStorage& smem) {
   // Of the allowed squared error: a sample of so few rows is inaccurate.
   constexpr float kShare = 0.25F;
   const unsigned block = blockIdx.x;
-  if (block < kSamplers) {
-    __syncthreads();  // all threads have read the sums
+  __syncthreads();  // all threads have read the sums
+  if (block < kWidthSamplers) {
     float4& to = params.samples[block];
     if (jobs.job[block].along_k) {
       sample_widths(jobs.job[block], jobs.pointers[block], to, smem.along_k);
     } else {
       sample_widths(jobs.job[block], jobs.pointers[block], to, smem.across_k);
     }
-    __syncthreads();  // all threads have read the sample
-    constexpr unsigned kWarps = kRefineThreads / 32;
-    PairStorage& of_pair = smem.pairs[threadIdx.x / 32];
-#pragma unroll 1
-    for (unsigned pair = block * kWarps + threadIdx.x / 32; pair < kPairs;
-         pair += kSamplers * kWarps) {
-      copy_pair(jobs.job, jobs.pointers, pair, of_pair);
-      leave_out_outliers(jobs.job[0], pair, of_pair.a);
-      leave_out_outliers(jobs.job[0], pair, of_pair.b);
-      store_match(jobs.job[0], pair, of_pair, params.pairs_without_outliers);
-    }
+  } else if (block < kSamplers) {
+    const unsigned warp = threadIdx.x / 32,
+                   pair = (block - kWidthSamplers) * (kRefineThreads / 32) + warp;
+    PairStorage& of_pair = smem.pairs[warp];
+    copy_pair(jobs.job, jobs.pointers, pair, of_pair);
+    leave_out_outliers(jobs.job[0], pair, of_pair.a);
+    leave_out_outliers(jobs.job[0], pair, of_pair.b);
+    store_match(jobs.job[0], pair, of_pair, params.pairs_without_outliers);
   }
+  constexpr unsigned kDecider = kSamplers - 1;
   if (threadIdx.x == 0) {
-    // Of both: block 0 must have read the steps before another block splits its rows again.
-    for (unsigned i = 0; i < kSamplers && i < block; ++i) {
+    // All samplers have read the steps before another block splits its rows again.
+    for (unsigned i = block == kDecider ? 0 : kDecider; i < kSamplers && i < block; ++i) {
       device::wait_for_flag(params.sample_flags + i);
     }
   }
-  __syncthreads();  // all pairs are stored, and the flags have been waited for
-  if (block == 1 && threadIdx.x < 32) {
+  __syncthreads();  // all samples are stored, and the flags have been waited for
+  if (block == kDecider && threadIdx.x < 32) {
     const Path path = decide(widths_of_all(params.samples[0], params.rows_a),
                              widths_of_all(params.samples[1], params.rows_b),
                              match_of_pairs(params.pairs_without_outliers), {}, false,
@@ -456,7 +455,7 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
     __syncthreads();  // the decision is stored
     if (threadIdx.x == 0) device::raise_flag(params.sample_flags + block);
   }
-  return block > 0 && *params.are_apart != 0;
+  return block >= kDecider && *params.are_apart != 0;
 }
 
 inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
@@ -470,9 +469,10 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
   if (path == Path::kFp64 && params.allows_outliers) {
     if (!may_set_apart(jobs, params, smem)) return;
     // Each block has one operand: its groups may have four times the rows of the other's.
-    const unsigned block = blockIdx.x - 1;  // block 0 has returned
+    const unsigned block = blockIdx.x - (kSamplers - 1);  // the blocks before have returned
     const bool second = block >= jobs.first_apart;
-    const unsigned blocks = second ? gridDim.x - 1 - jobs.first_apart : jobs.first_apart;
+    const unsigned blocks =
+        second ? gridDim.x - (kSamplers - 1) - jobs.first_apart : jobs.first_apart;
     const Job& job = jobs.job[second];
     for (unsigned group = second ? block - jobs.first_apart : block; group < jobs.groups[second];
          group += blocks) {
