@@ -255,8 +255,9 @@ constexpr float kRounded = 1.2e-15F;                  // (√(1/12) / 2^23)², w
 constexpr float kRoundedTen = kRounded / 65536.0F;
 constexpr float kLowLevels = 4.8e-15F;  // ten: none. ±2^-9 of a sum in units of 127.5², squared
 constexpr float kFolded = 3.6e-15F;     // (1 / 2^24)²
-constexpr float kNormal = 0.6366F;      // (mean magnitude / root mean square)² of normal elements
-constexpr float kTypical = 2.5F;  // (mean / typical magnitude)² of elements that are not spread
+constexpr float kLeastAllowed = 1.5F * kFolded;  // of the squared error, but without outliers
+constexpr float kNormal = 0.6366F;  // (mean magnitude / root mean square)² of normal elements
+constexpr float kTypical = 2.5F;    // (mean / typical magnitude)² of elements that are not spread
 constexpr float kFlat = 1.003F * kNormal;  // the largest width of rows of almost equal elements
 constexpr float kExactWidth = 1.0F;  // the least width of rows that are not rounded: they never are
 constexpr float kBothWide = 16.0F;   // a spread
@@ -448,7 +449,6 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
                                        const DigitSquares& digits, bool are_short, float k,
                                        float allowed, float allowed_of_ten, Path least,
                                        bool allows_ten, bool without_outliers = false) {
-  constexpr float kLeastAllowed = 1.5F * kFolded;
   // cuBLAS is more accurate where large products come last: then few additions follow them. And
   // where additions hardly round. Digits of short significands hardly round, either.
   const float follow = std::fmin(2.0F * kMatchMargin * (1.0F - match.centre), 1.0F),
@@ -510,6 +510,13 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, const M
     return Path::kTen;
   }
   return Path::kFp64;
+}
+
+// The largest spread of a row for which decide() can take six or eight products: each row is
+// rounded to three digits, whatever the others are. `allowed`: as in decide().
+inline float most_spread_of_eight(float allowed) {
+  constexpr float kMargin = 1.01F;  // for roundings of FP32
+  return kMargin * (kWidest * std::fmax(allowed, kLeastAllowed) - kFolded) / kRounded;
 }
 
 }  // namespace tilegate::int8x3

@@ -64,7 +64,7 @@ struct Outlier {
 };
 
 struct Pointers : SplitPointers {
-  float* widths = nullptr;                   // kNumWidths per group of rows (store_widths)
+  float* widths = nullptr;                   // kNumWidths per group of rows (widths_of_group)
   std::byte* tails = nullptr;                // of refine.cuh
   Outlier* outliers = nullptr;               // (kMaxOutliers, rows)
   float* widths_without_outliers = nullptr;  // kNumWidths per group of rows
@@ -87,6 +87,9 @@ struct SplitJobs {
   unsigned num_flags = 0;
   unsigned cluster = 1;     // blocks per group of rows
   std::int64_t chunks = 0;  // chunks of K per block
+  // No digits are written of rows that have a larger spread, nor of their neighbours: whatever the
+  // other rows are, digits will not be used.
+  float most_spread = INFINITY;
 
   __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }
 };
@@ -130,12 +133,12 @@ __device__ inline float4 vector_of(const Width& row) {
   return make_float4(row.width, row.spread, row.spread, row.is_long);
 }
 
-// One warp: stores the widths of a group of kRows rows. `row`: that of lane % kRows.
+// One warp: the widths of a group of kRows rows. `row`: that of lane % kRows.
 template <int kRows>
-__device__ void store_widths(const Width& row, float* to) {
+__device__ float4 widths_of_group(const Width& row) {
   float4 widths = vector_of(row);
   add_lanes(widths, 1, kRows);
-  if (threadIdx.x % 32 == 0) device::store_vector(to, widths);
+  return widths;
 }
 
 // Butterfly reduction by shuffles over the lane distances first, 2·first, … below `end`.

@@ -229,6 +229,7 @@ struct Launches {
   bool splits_a = true, splits_b = true;  // false: the operand's digits are there
   bool adds_to_c = false;                 // another panel along K precedes
   bool samples_pairs = true;              // both operands are there, as floats
+  float most_spread = std::numeric_limits<float>::infinity();  // see SplitJobs
 };
 
 // The parameters of the GEMM with addresses. Those of a prepared operand (prepared.cuh) are known.
@@ -307,7 +308,8 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
       .flags = with_addresses(launches, args).flags,
       .num_flags = static_cast<unsigned>(where.num_flags),
       .cluster = cluster,
-      .chunks = ceil_div(where.a.chunks_k, cluster)};
+      .chunks = ceil_div(where.a.chunks_k, cluster),
+      .most_spread = launches.most_spread};
   return device::launch({.kernel = "split",
                          .blocks = pair_blocks + launches.split_blocks,
                          .threads_x = static_cast<unsigned>(threads),
@@ -946,9 +948,14 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
   if (outliers || (launches.params.allows_ten && outliers_pay(config, problem, launches))) {
     allow_outliers(device, launches);
   }
-  return {.choice = choice_of(config, problem, launches, least),
-          .seconds = normal_seconds(config, launches, problem),
-          .fallback_seconds = has_warpgroups(device) ? fp64_seconds(problem, device) : 0.0};
+  // The digits are for this call alone.
+  if (!launches.params.allows_ten) {
+    launches.most_spread = most_spread_of_eight(launches.params.allowed);
+  }
+  return {
+      .choice = choice_of(config, problem, launches, least),
+      .seconds = normal_seconds(config, launches, problem) + pairs_seconds(config, problem, device),
+      .fallback_seconds = has_warpgroups(device) ? fp64_seconds(problem, device) : 0.0};
 }
 
 // The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.

@@ -134,6 +134,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
                           return width_of(of_row, scale, static_cast<float>(job.k));
                         });
 
+  if (!(smem.rows.width[row].spread <= jobs.most_spread)) return;
   const Scale scale = smem.rows.scale[row];
   std::byte* planes = pointers.planes + job.planes.chunk(batch_index, first_row / kChunkRows, 0) +
                       offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
@@ -325,8 +326,11 @@ __device__ void finalize_shared_rows(const RowRange& range, unsigned group, unsi
         range.pointers.steps[range.batch_index * range.job.planes.rows() + range.first_row + row] =
             scale.step;
       }
-      store_widths<Config::kRows>(width_of(stats, scale, static_cast<float>(range.job.k)),
-                                  range.pointers.widths + std::int64_t{group} * kNumWidths);
+      const float4 widths =
+          widths_of_group<Config::kRows>(width_of(stats, scale, static_cast<float>(range.job.k)));
+      if (thread == 0) {
+        device::store_vector(range.pointers.widths + std::int64_t{group} * kNumWidths, widths);
+      }
     }
   }
   __syncthreads();  // all scales are stored
@@ -609,6 +613,7 @@ struct AheadStorage {
   float4 stats[2][Config::kWarps][Config::kRows];          // per warp: RowStats
   float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // per block of the cluster
   Scale scale[2][Config::kRows];
+  bool has_digits[2];  // of a group
   device::Barrier stats_ready[2];
   PairStorage pairs;
 };
@@ -633,10 +638,10 @@ __device__ void send_stats(int buffer, unsigned cluster, AheadStorage<Config>& s
 }
 
 // Finalizer: computes the scales of a group from the statistics of all blocks; the first block
-// stores them for the GEMM. Returns the statistics of the lane's row.
+// stores them for the GEMM. Returns the widths of the group.
 template <typename Config>
-__device__ RowStats finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int buffer,
-                                   unsigned phase, AheadStorage<Config>& smem) {
+__device__ float4 finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int buffer,
+                                 unsigned phase, AheadStorage<Config>& smem) {
   const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows;
   device::barrier_wait(smem.stats_ready[buffer], phase % 2);
   RowStats stats;
@@ -650,7 +655,10 @@ __device__ RowStats finalize_group(const SplitJobs& jobs, const RowGroup<Config>
     rows.pointers(jobs)
         .steps[rows.batch_index * rows.job(jobs).planes.rows() + rows.first_row + row] = scale.step;
   }
-  return stats;
+  const float4 widths =
+      widths_of_group<Config::kRows>(width_of(stats, scale, static_cast<float>(rows.job(jobs).k)));
+  if (lane == 0) smem.has_digits[buffer] = widths.z <= jobs.most_spread;
+  return widths;
 }
 
 // One warp: reduces the statistics of its range of a group. `copied`: slots whose copies were
@@ -682,6 +690,7 @@ __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, 
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const unsigned row = lane % Config::kRows;
   const Scale scale = smem.scale[buffer][row];
+  const bool has_digits = smem.has_digits[buffer];
   const bool along_k = rows.job(jobs).along_k;
   std::byte* planes =
       rows.pointers(jobs).planes +
@@ -693,7 +702,7 @@ __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, 
     read_slot<Config>(smem.slots[ahead.slot][warp], along_k, v);
     __syncwarp();  // all lanes have read the slot
     ahead.begin_next(jobs, smem.slots);
-    store_segment(v, scale, planes);
+    if (has_digits) store_segment(v, scale, planes);
   }
 }
 
@@ -735,17 +744,15 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
                           ahead.chunks_per_group,
                           i == 0 ? Config::kSlots : Config::kSlots - ahead.chunks_per_group, smem);
     }
-    RowStats stats;
-    if (is_finalizer && i > 0) stats = finalize_group(jobs, rows, 1 - buffer, (i - 1) / 2, smem);
+    float4 widths{};
+    if (is_finalizer && i > 0) widths = finalize_group(jobs, rows, 1 - buffer, (i - 1) / 2, smem);
     // This group's statistics and the previous group's scales are stored.
     device::named_barrier<1>(Config::kSplitThreads);
     if (is_finalizer) {
       if (is_left) send_stats<Config>(buffer, jobs.cluster, smem);
-      if (i > 0 && device::cluster_rank() == 0) {
-        const Scale& scale = smem.scale[1 - buffer][threadIdx.x % Config::kRows];
-        store_widths<Config::kRows>(
-            width_of(stats, scale, static_cast<float>(rows.job(jobs).k)),
-            rows.pointers(jobs).widths + std::int64_t{rows.group(jobs)} * kNumWidths);
+      if (i > 0 && device::cluster_rank() == 0 && threadIdx.x % 32 == 0) {
+        device::store_vector(
+            rows.pointers(jobs).widths + std::int64_t{rows.group(jobs)} * kNumWidths, widths);
       }
     } else if (i > 0) {
       write_rows(jobs, rows, 1 - buffer, ahead, smem);

@@ -319,6 +319,24 @@ Path decided(const model::Statistics& of, double summed, Path least = Path::kSix
                 of.kept);
 }
 
+// Whatever the other rows are: the split pass writes no digits of such a row.
+TEST(Decision, TakesNoDigitsOfARowTooWideForEight) {
+  constexpr float kLeast = 0.01F;  // of which most rows are zeros
+  for (const float summed : {1.0F, 100.0F, 10000.0F}) {
+    const float allowed = squared_error_of(summed), most = most_spread_of_eight(allowed);
+    const auto decided_for = [&](float spread, Path least) {
+      const Widths wide{kLeast, kLeast, spread, 0.0F}, other{};
+      for (const auto& [a, b] : {std::pair{wide, other}, std::pair{other, wide}}) {
+        const Path path = decide(a, b, {}, {}, true, 1000.0F, allowed, allowed, least, false);
+        if (path != Path::kFp64) return path;
+      }
+      return Path::kFp64;
+    };
+    EXPECT_EQ(decided_for(most, Path::kSix), Path::kFp64);
+    EXPECT_EQ(decided_for(0.9F * most, Path::kEight), Path::kEight) << "or it could be smaller";
+  }
+}
+
 // Of either side of each threshold, 1 % away from it; the widths are such that one constant after
 // another makes up most of the error.
 TEST(Decision, MatchesModelAtItsThresholds) {

@@ -27,7 +27,8 @@ struct Split {
 };
 
 // Of op(A) and op(B).
-std::array<Split, 2> split(const Operation& operation, const SplitPlan& plan) {
+std::array<Split, 2> split(const Operation& operation, const SplitPlan& plan,
+                           float most_spread = INFINITY) {
   const Problem& problem = operation.problem;
   Workspace where(problem, device::current(), true);
   where.split = plan;
@@ -38,6 +39,7 @@ std::array<Split, 2> split(const Operation& operation, const SplitPlan& plan) {
   const std::int64_t groups_a = launches.a.num_groups();
   const std::int64_t groups = groups_a + launches.b.num_groups();
   launches.split_blocks = plan.blocks(groups, 1);
+  launches.most_spread = most_spread;
   const DeviceArray<float> a(operation.a), b(operation.b);
   const std::size_t size =
       where.widths + static_cast<std::size_t>(groups) * kNumWidths * sizeof(float);
@@ -195,6 +197,31 @@ TEST(Int8Split, ReportsRowsThatCannotBeScaled) {
       EXPECT_EQ(of.widths.width, INFINITY);
       EXPECT_EQ(of.widths.spread, INFINITY);
       EXPECT_EQ(of.widths.most, INFINITY);
+    }
+  }
+}
+
+// Where one row alone rules digits out, they are not written, but steps and widths are.
+TEST(Int8Split, WritesNoDigitsOfWideRows) {
+  constexpr std::int64_t kK = 130, kWideRow = 18;
+  Operation operation(Problem::dense({40, 3, kK}));
+  operation.a[kWideRow * kK + 5] = 1e6F;
+  for (const auto kernel : {SplitPlan::Kernel::kAny, SplitPlan::Kernel::kFew,
+                            SplitPlan::Kernel::kMany, SplitPlan::Kernel::kAhead}) {
+    SCOPED_TRACE(name_of(kernel));
+    const SplitPlan plan = plan_of(
+        kernel, kernel == SplitPlan::Kernel::kMany || kernel == SplitPlan::Kernel::kAhead ? 2 : 1);
+    const std::array<Split, 2> all = split(operation, plan);
+    const auto spread = static_cast<float>(all[0].widths.most);
+    const std::array<Split, 2> same = split(operation, plan, spread),
+                               fewer = split(operation, plan, 0.999F * spread);
+    EXPECT_TRUE(same[0].digits == all[0].digits);
+    EXPECT_TRUE(fewer[1].digits == all[1].digits);
+    expect_same_bits(fewer[0].steps, all[0].steps);
+    EXPECT_EQ(fewer[0].widths.most, all[0].widths.most);
+    for (const std::int64_t row : {std::int64_t{0}, kWideRow, std::int64_t{39}}) {
+      const auto digit = static_cast<std::size_t>(models::offset_of_digit(40, kK, 0, row, 5, 0));
+      EXPECT_EQ(fewer[0].digits[digit], row == kWideRow ? std::byte{0xA5} : all[0].digits[digit]);
     }
   }
 }
