@@ -937,6 +937,15 @@ inline bool outliers_pay(const GemmConfig& config, const Problem& problem,
          apart <= kMostApart * flop(problem) / 2 / kFp64;
 }
 
+// Pairs come after 128x64 where C has less than a wave of tiles. There both take as long with
+// digits (within 1 %, eight problems of a C without float2, NVIDIA H200), but FP64 has tiles of 64
+// columns in 128x64 alone: 1023×1025×1027 takes 67 µs, 71 in pairs.
+inline double pairs_seconds(const GemmConfig& config, const Problem& problem,
+                            const Device& device) {
+  constexpr double kLater = 4e-6;
+  return config.cluster > 1 && fp64_columns(problem, device, 1) < kFp64Tile ? kLater : 0.0;
+}
+
 // `outliers`: they may be set apart in small calls, too.
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least, bool outliers) {
