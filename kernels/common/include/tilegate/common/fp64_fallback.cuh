@@ -109,8 +109,8 @@ class Fp64Copy {
                       int thread)
       : ld_(ld), operand_(operand) {
     const std::int64_t row = std::int64_t{tile} * kRows;
-    const int groups = groups_of_line(), line = thread / groups,
-              in_line = thread % groups * (operand.vectors ? 4 : 1);
+    const int log_groups = log_groups_of_line(), line = thread >> log_groups,
+              in_line = (thread - (line << log_groups)) * (operand.vectors ? 4 : 1);
     const int rows_left = at_most(rows - row, kRows), k_left = static_cast<int>(k - first_k);
     to_ = line * pitch() + in_line;
     from_ =
@@ -129,8 +129,10 @@ class Fp64Copy {
   }
 
  private:
-  __device__ int groups_of_line() const {
-    return (operand_.along_k ? kFp64K : kRows) / (operand_.vectors ? 4 : 1);
+  // Groups of a line: a power of two, because a division takes many instructions.
+  __device__ int log_groups_of_line() const {
+    static_assert(kFp64K == 32 && (kRows == 128 || kRows == 64));
+    return (operand_.along_k ? 5 : kRows == 128 ? 7 : 6) - (operand_.vectors ? 2 : 0);
   }
   __device__ int pitch() const {
     return operand_.along_k ? kFp64PitchAlongK : kFp64PitchAcrossK<kRows>;
@@ -139,7 +141,7 @@ class Fp64Copy {
   template <int kWords>
   __device__ void copy(float* tile) {
     constexpr int kTurns = kRows * kFp64K / kWords / kFp64Producers;
-    const int lines = kFp64Producers / groups_of_line();  // of a turn
+    const int lines = kFp64Producers >> log_groups_of_line();  // of a turn
     const float* from = from_;
     float* to = tile + to_;
     int left = along_ > 0 ? across_ : 0;
@@ -318,29 +320,29 @@ __device__ void add_fp64_partials(const Fp64Args& params, unsigned count, int th
 template <int kColumns>
 __device__ void store_fp64_words(const KernelArgs& args, float* c, int rows, int cols, int lane,
                                  const Fp64Results& results) {
-  constexpr int kStores = kColumns / 32, kRows = 4;  // in flight: of a C that is read
+  constexpr int kStores = kColumns / 32, kInFlight = 4;  // rows of a C that is read
+  c += lane;
 #pragma unroll 1
-  for (int first = 0; first < 16; first += kRows) {
-    float* to[kRows][kStores];
-    float sum[kRows][kStores];
+  for (int first = 0; first < 16; first += kInFlight) {
+    float sum[kInFlight][kStores];
+    const auto for_all = [&](auto use) {
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
+      for (int i = 0; i < kInFlight; ++i) {
 #pragma unroll
-      for (int j = 0; j < kStores; ++j) {
-        const bool inside = first + i < rows && 32 * j + lane < cols;
-        to[i][j] = inside ? c + i * args.ldc + 32 * j + lane : nullptr;
-        sum[i][j] = args.alpha * results[first + i][32 * j + lane];
-        if (args.beta != 0.0F && inside) sum[i][j] += args.beta * *to[i][j];
+        for (int j = 0; j < kStores; ++j) {
+          const int row = first + i, col = 32 * j + lane;
+          use(sum[i][j], results[row][col], c + i * args.ldc + 32 * j, row < rows && col < cols);
+        }
       }
-    }
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-      for (int j = 0; j < kStores; ++j) {
-        if (to[i][j] != nullptr) *to[i][j] = sum[i][j];
-      }
-    }
-    c += kRows * args.ldc;
+    };
+    for_all([&](float& of, float result, const float* old, bool inside) {
+      of = args.alpha * result;
+      if (args.beta != 0.0F && inside) of += args.beta * *old;
+    });
+    for_all([&](float of, float, float* to, bool inside) {
+      if (inside) *to = of;
+    });
+    c += kInFlight * args.ldc;
   }
 }
 
@@ -354,32 +356,37 @@ __device__ void store_fp64(const KernelArgs& args, bool float2_c, const TileCoor
   const int rows = at_most(args.shape.m - first_row, kFp64Tile),
             cols = at_most(args.shape.n - first_col, kFp64Tile);
   const int in_row = lane / 4, in_col = lane % 4 * 2;
+  const auto pair_of = [&](int row_8, int col_8) {
+    const double* sums = &acc[row_8 / 2][col_8][row_8 % 2 * 2];
+    return make_float2(static_cast<float>(sums[0]), static_cast<float>(sums[1]));
+  };
+  if (!float2_c) {
+#pragma unroll
+    for (int row_16 = 0; row_16 < kFp64Rows; ++row_16) {
+      __syncwarp();  // all lanes have read the previous rows
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; ++col_8) {
+          device::store_vector(&results[half * 8 + in_row][8 * col_8 + in_col],
+                               pair_of(2 * row_16 + half, col_8));
+        }
+      }
+      __syncwarp();  // all rows are stored before any lane reads them
+      store_fp64_words<kColumns / 2>(args, of_warp + 16 * row_16 * args.ldc, rows - 16 * row_16,
+                                     cols, lane, results);
+    }
+    return;
+  }
 #pragma unroll
   for (int row_8 = 0; row_8 < 2 * kFp64Rows; ++row_8) {
-    float* c = of_warp + 8 * row_8 * args.ldc;
-    const auto pair_of = [&](int col_8) {
-      const double* sums = &acc[row_8 / 2][col_8][row_8 % 2 * 2];
-      return make_float2(static_cast<float>(sums[0]), static_cast<float>(sums[1]));
-    };
-    if (float2_c) {
-      if (8 * row_8 + in_row >= rows) continue;
-      float* of_lane = c + in_row * args.ldc + in_col;
+    if (8 * row_8 + in_row >= rows) continue;
+    float* of_lane = of_warp + (8 * row_8 + in_row) * args.ldc + in_col;
 #pragma unroll
-      for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; ++col_8) {
-        if (8 * col_8 + in_col >= cols) continue;
-        const float2 pair = pair_of(col_8);
-        store_float2(args, of_lane + 8 * col_8, pair.x, pair.y);
-      }
-    } else {
-      if (row_8 % 2 == 0) __syncwarp();  // all lanes have read the previous rows
-#pragma unroll
-      for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; ++col_8) {
-        device::store_vector(&results[row_8 % 2 * 8 + in_row][8 * col_8 + in_col], pair_of(col_8));
-      }
-      if (row_8 % 2 == 0) continue;
-      __syncwarp();  // all rows are stored before any lane reads them
-      store_fp64_words<kColumns / 2>(args, c - 8 * args.ldc, rows - 8 * row_8 + 8, cols, lane,
-                                     results);
+    for (int col_8 = 0; col_8 < kFp64Columns<kColumns>; ++col_8) {
+      if (8 * col_8 + in_col >= cols) continue;
+      const float2 pair = pair_of(row_8, col_8);
+      store_float2(args, of_lane + 8 * col_8, pair.x, pair.y);
     }
   }
 }
