@@ -132,7 +132,8 @@ class Fp64Copy {
   // Groups of a line: a power of two, because a division takes many instructions.
   __device__ int log_groups_of_line() const {
     static_assert(kFp64K == 32 && (kRows == 128 || kRows == 64));
-    return (operand_.along_k ? 5 : kRows == 128 ? 7 : 6) - (operand_.vectors ? 2 : 0);
+    const unsigned log_words = operand_.along_k ? 5 : kRows == 128 ? 7 : 6;
+    return static_cast<int>(opaque(log_words - (operand_.vectors ? 2 : 0)));
   }
   __device__ int pitch() const {
     return operand_.along_k ? kFp64PitchAlongK : kFp64PitchAcrossK<kRows>;
