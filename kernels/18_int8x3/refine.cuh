@@ -436,11 +436,9 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
     store_match(jobs.job[0], pair, of_pair, params.pairs_without_outliers);
   }
   constexpr unsigned kDecider = kSamplers - 1;
-  if (threadIdx.x == 0) {
-    // All samplers have read the steps before another block splits its rows again.
-    for (unsigned i = block == kDecider ? 0 : kDecider; i < kSamplers && i < block; ++i) {
-      device::wait_for_flag(params.sample_flags + i);
-    }
+  // All samplers have read the steps before another block splits its rows again.
+  if (block >= kDecider && threadIdx.x < kSamplers && threadIdx.x < block) {
+    device::wait_for_flag(params.sample_flags + threadIdx.x);
   }
   __syncthreads();  // all samples are stored, and the flags have been waited for
   if (block == kDecider && threadIdx.x < 32) {
