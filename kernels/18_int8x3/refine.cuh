@@ -418,7 +418,7 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
   // Of the allowed squared error: a sample of so few rows is inaccurate.
   constexpr float kShare = 0.25F;
   const unsigned block = blockIdx.x;
-  __syncthreads();  // all threads have read the sums
+  if (block < kSamplers) __syncthreads();  // all threads have read the sums
   if (block < kWidthSamplers) {
     float4& to = params.samples[block];
     if (jobs.job[block].along_k) {
