@@ -87,8 +87,8 @@ struct SplitJobs {
   unsigned num_flags = 0;
   unsigned cluster = 1;     // blocks per group of rows
   std::int64_t chunks = 0;  // chunks of K per block
-  // No digits are written of rows that have a larger spread, nor of their neighbours: whatever the
-  // other rows are, digits will not be used.
+  // A row with a larger spread rules digits out. split_short writes no digits of it, split_ahead
+  // none of its group.
   float most_spread = INFINITY;
 
   __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }
