@@ -939,7 +939,7 @@ inline bool outliers_pay(const GemmConfig& config, const Problem& problem,
 
 // Pairs come after 128x64 where C has less than a wave of tiles. There both take as long with
 // digits (within 1 %, eight problems of a C without float2, NVIDIA H200), but FP64 has tiles of 64
-// columns in 128x64 alone: 1023×1025×1027 takes 67 µs, 71 in pairs.
+// columns in 128x64 alone: 1023×1025×1027 takes 64 µs, 71 in pairs.
 inline double pairs_seconds(const GemmConfig& config, const Problem& problem,
                             const Device& device) {
   constexpr double kLater = 4e-6;
