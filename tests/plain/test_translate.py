@@ -80,7 +80,7 @@ template <int N>
 __global__ void k(float* p) {
   p[0] = __brev(3);
   char4 c = *(char4*)p;
-  c.x = __reduce_add_sync(~0u, N);
+  c.x = __reduce_min_sync(~0u, N);
   p[1] = atomicAdd_system(p, 1);
   cooperative_groups::thread_group group = cooperative_groups::this_thread_block();
   cuda::atomic_ref<float> shared(*p);
@@ -103,7 +103,7 @@ def test_what_is_not_declared_is_one_line_each(tmp_path, cxx):
     place = f"{tmp_path}/kernel.cuh:"
     said = sorted(line.removeprefix(place) for line in done.stderr.splitlines())
     names = {
-        6: "__brev", 7: "char4", 8: "__reduce_add_sync", 9: "atomicAdd_system",
+        6: "__brev", 7: "char4", 8: "__reduce_min_sync", 9: "atomicAdd_system",
         10: "thread_group", 11: "atomic_ref", 14: "cudaEvent_t", 15: "cudaEventRecord",
     }  # fmt: skip
     assert said == sorted(

@@ -46,6 +46,29 @@ TEST(Warp, XorShufflesReduceAWarp) {
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], i < 32 ? 496.0F : 1520.0F);
 }
 
+__global__ void reductions(int* out) {
+  const auto thread = static_cast<int>(thread_number());
+  out[4 * thread] = __reduce_add_sync(kAll, thread - 40);
+  out[4 * thread + 1] = __reduce_max_sync(kAll, thread - 40);
+  const auto largest = __reduce_max_sync(kAll, static_cast<unsigned>(thread - 40));
+  out[4 * thread + 2] = static_cast<int>(largest);
+  out[4 * thread + 3] = static_cast<int>(__reduce_or_sync(kAll, 1U << thread % 32 & 0x1F0U));
+}
+
+TEST(Warp, ReducesOverItsLanes) {
+  const DeviceArray<int> out(256);
+  const device::LaunchConfig config{.kernel = "warp", .blocks = 1, .threads_x = 64};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, reductions, out.data())));
+  const std::vector<int> found = out.to_host();
+  for (int i = 0; i < 64; ++i) {
+    const auto* const of = &found[static_cast<std::size_t>(4 * i)];
+    EXPECT_EQ(of[0], i < 32 ? -784 : 240);
+    EXPECT_EQ(of[1], i < 32 ? -9 : 23);
+    EXPECT_EQ(of[2], i < 32 ? -9 : -1);
+    EXPECT_EQ(of[3], 0x1F0);
+  }
+}
+
 __global__ void next_lane(double* out) {
   out[thread_number()] = __shfl_down_sync(kAll, static_cast<double>(thread_number()) + 0.25, 3);
 }

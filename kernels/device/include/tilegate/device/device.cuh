@@ -2,8 +2,8 @@
 // is compiled by nvcc for a GPU, or by a host compiler for the SIMT executor.
 //
 // Inside a kernel, on both devices: threadIdx, blockIdx, blockDim, gridDim; __syncthreads(),
-// __syncwarp(mask), __shfl_sync, __shfl_xor_sync, __shfl_down_sync; float2, float4; and, in
-// namespace tilegate::device,
+// __syncwarp(mask), __shfl_sync, __shfl_xor_sync, __shfl_down_sync, __reduce_add_sync,
+// __reduce_max_sync, __reduce_or_sync; float2, float4; and, in namespace tilegate::device,
 //
 //   shared_storage<T>()            the block's dynamic shared memory, as a T
 //   load_vector<float4>(p)         one access of sizeof(V) bytes; p aligned to it

@@ -71,6 +71,38 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta,
   return __shfl_sync(mask, value, static_cast<int>(lane + delta < 32 ? lane + delta : lane), site);
 }
 
+// Over the lanes of the mask.
+template <typename T>
+T __reduce_add_sync(unsigned mask, T value,
+                    tilegate::simt::Site site = tilegate::simt::Site::current()) {
+  T sum = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1) != 0) sum += __shfl_sync(mask, value, lane, site);
+  }
+  return sum;
+}
+
+template <typename T>
+T __reduce_max_sync(unsigned mask, T value,
+                    tilegate::simt::Site site = tilegate::simt::Site::current()) {
+  T largest = value;
+  for (int lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const T other = __shfl_sync(mask, value, lane, site);
+    largest = other > largest ? other : largest;
+  }
+  return largest;
+}
+
+inline unsigned __reduce_or_sync(unsigned mask, unsigned value,
+                                 tilegate::simt::Site site = tilegate::simt::Site::current()) {
+  unsigned all = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1) != 0) all |= __shfl_sync(mask, value, lane, site);
+  }
+  return all;
+}
+
 namespace tilegate::device {
 
 template <typename... Parameters, typename... Args>
