@@ -25,13 +25,17 @@ struct HalfSplit {
   }
 };
 
-// How numbers of 24 bits are rounded to 23, hi + lo, in units of their last bit: 0 down, 1 not at
-// all, 2 up. Of two numbers, 16 bits each; `low` are the lower halves of their bits. Of the 13 bits
-// that hi leaves, an odd number above 2^11 is rounded to a multiple of four.
-__host__ __device__ inline std::uint32_t roundings_of_halves(std::uint32_t low) {
-  constexpr std::uint32_t kEach = 0x1'0001;
-  const std::uint32_t is_rounded = (low ^ low >> 1) >> 11 & low & kEach;
-  return kEach - is_rounded + ((is_rounded & low >> 1) << 1);
+// Numbers of 24 bits are rounded to 23, hi + lo. Here of two numbers, 16 bits each: `low` are the
+// lower halves of their bits. Whether they are rounded: of the 13 bits that hi leaves, an odd
+// number above 2^11 is rounded to a multiple of four.
+__host__ __device__ inline std::uint32_t are_rounded(std::uint32_t low) {
+  return (low ^ low >> 1) >> 11 & low & 0x1'0001U;
+}
+
+// How, in units of the last bit: 0 down, 1 not at all, 2 up. `rounded`: are_rounded(low).
+__host__ __device__ inline std::uint32_t roundings_of_halves(std::uint32_t low,
+                                                             std::uint32_t rounded) {
+  return 0x1'0001U - rounded + ((rounded & low >> 1) << 1);
 }
 
 }  // namespace tilegate::bf16x6

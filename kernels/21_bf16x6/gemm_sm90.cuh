@@ -43,8 +43,7 @@ namespace tilegate::bf16x6 {
 constexpr int kBlockK = 32;
 constexpr int kSliceK = 16;  // k of one wgmma
 constexpr int kSlices = kBlockK / kSliceK;
-constexpr int kSampledTiles = 2;  // of the k tiles of a work tile
-constexpr int kLeastKTiles = 4;   // of a work tile
+constexpr int kLeastKTiles = 4;  // of a work tile
 constexpr int kRowsOfX = 128;
 constexpr int kWarpgroup = 128;
 constexpr int kProducers = 2 * kWarpgroup, kConsumers = 2 * kWarpgroup;
@@ -564,12 +563,12 @@ class Producer {
     const int in_operand = thread_ % kRowsOfX;
     const int row = is_x ? in_operand : in_operand % Config::kColumns,
               part = is_x ? 0 : in_operand / Config::kColumns;
-    Distances distances;
+    SampledRow sampled;
     if (row < rows) {
-      distances = is_x ? distances_of_row([&](int i) { return sample_x(row, i); })
-                       : distances_of_row([&](int i) { return sample_y(row, part, i); });
+      sampled = is_x ? sample_row([&](int i) { return sample_x(row, i); })
+                     : sample_row([&](int i) { return sample_y(row, part, i); });
     }
-    distances = of_warp(distances);
+    const Distances distances = of_warp(sampled);
     if (thread_ % 32 == 0) smem_.samples[warp_] = distances;
     device::named_barrier<3>(kProducers);  // all samples are stored
     Distances x, y;
@@ -578,7 +577,7 @@ class Producer {
       x.add(smem_.samples[warp]);
       y.add(smem_.samples[kProducerWarps / 2 + warp]);
     }
-    return decision_of(x, y, smem_.level[slot_ & 1]);
+    return decision_of(x, y, work.k_tiles, smem_.level[slot_ & 1]);
   }
 
   // Group i of a row's sample: half of each of the first kSampledTiles k tiles of the work tile, in

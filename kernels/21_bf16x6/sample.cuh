@@ -30,16 +30,28 @@ namespace tilegate::bf16x6 {
 constexpr float kMostDistance = 23.5F, kLeastDistance = 0.0625F;
 constexpr int kFarthest = 24;
 
+// The products of the mean distance of all rows' elements and that of the row where it is largest,
+// in octaves, both operands' together. Less where the products of a result have one sign.
+constexpr float kMostSpread = 172.0F, kMostSpreadOfOneSign = 80.0F;
+
+// Octaves by which products grow along k: over the work tile, or for each k tile of it.
+constexpr float kMostGrowth = 1.5F, kMostGrowthOfKTile = 32.0F / 400;
+
+// For halves: rows that share an element with another row of the sample, where elements are
+// rounded. Of elements of few values the roundings do not average.
+constexpr std::uint32_t kMostEqual = 2;
+
 // For halves: the mean distances of both operands together, from the largest elements of the tile.
 constexpr float kMostBelowTile = 10.0F;
 // The largest element of the sample of a tile is scaled to [2^kScaled, 2^(kScaled + 1)). The others
 // of the tile may be up to 2^(15 − kScaled) times as large. Exponents that a scale exists for.
 constexpr int kScaled = 7, kMostExponent = 50;
-// The sum of the roundings of a row's sample, in units of the last bit of elements. Where they are
-// random its standard deviation is 2.8.
-constexpr std::uint32_t kMostBias = 14;
+// The sum of the roundings of half of a row's sample, in units of the last bit of elements. Where
+// they are random its standard deviation is 2.
+constexpr std::uint32_t kMostBias = 10;
 
-constexpr int kSampled = 32;  // elements of a row
+constexpr int kSampled = 32;      // elements of a row
+constexpr int kSampledTiles = 2;  // of the k tiles of a work tile: half of the elements of each
 
 // Magnitudes are those of BF16, as integers: about 128·log2(|x|). Distances are summed over the
 // sample of a row.
@@ -49,25 +61,41 @@ __host__ __device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b
   return a > b ? a : b;
 }
 __host__ __device__ inline int larger(int a, int b) { return a > b ? a : b; }
+__host__ __device__ inline float larger(float a, float b) { return a > b ? a : b; }
 
 // Of the elements of a row that are tested, one has more than 11 bits, in fixed point below the
 // row's largest; all have at most 8, in floating point.
 constexpr std::uint32_t kFine = 1, kFew = 2;
 
-// Of rows of an operand.
+// Of rows of an operand: the largest value of a row, or the sum over all rows.
 struct alignas(16) Distances {
-  std::uint32_t in_row = 0;   // the largest sum of distances of a row
-  std::uint32_t largest = 0;  // magnitude
-  int in_tile = kNoRow;       // the same sum, from a magnitude of 0 instead of the row's largest
-  std::uint32_t bits = 0;     // of any row: kFine, kFew
+  std::uint32_t in_row = 0;       // largest: the sum of a row's distances
+  std::uint32_t near_in_row = 0;  // largest: the same without elements that are 0
+  std::uint32_t largest = 0;      // magnitude
+  int in_tile = kNoRow;           // largest: `in_row`, from a magnitude of 0 instead
+  std::uint32_t near = 0;         // sum: of near_in_row
+  int growth = 0;                 // sum: `near` of the first k tile, less that of the second
+  std::uint32_t counts = 0;       // sum: see kRow, kEqual, kSign
+  std::uint32_t bits = 0;         // of any row: kFine, kFew
   static constexpr int kNoRow = -(1 << 30), kBiased = 1 << 29;
+  // Counted: rows; those that share an element with another row; how many more of
+  // kSigns elements of a row have one sign than the other.
+  static constexpr std::uint32_t kRow = 1, kEqual = 1 << 9, kSign = 1 << 18;
+  static constexpr int kSigns = 8;
 
   __host__ __device__ void add(const Distances& other) {
     in_row = larger(in_row, other.in_row);
+    near_in_row = larger(near_in_row, other.near_in_row);
     largest = larger(largest, other.largest);
     in_tile = larger(in_tile, other.in_tile);
+    near += other.near;
+    growth += other.growth;
+    counts += other.counts;
     bits |= other.bits;
   }
+  __host__ __device__ std::uint32_t rows() const { return counts % kEqual; }
+  __host__ __device__ std::uint32_t equal() const { return counts / kEqual % (kSign / kEqual); }
+  __host__ __device__ std::uint32_t signs() const { return counts / kSign; }
   // The largest sum of distances from the largest element of all rows.
   __host__ __device__ int below_largest() const {
     return in_tile + static_cast<int>(largest * kSampled);
@@ -84,17 +112,36 @@ struct alignas(16) Distances {
 // Choice::decides_on_device.
 enum class Path : std::int32_t { kThree = 3, kSix = 6, kFp64 = 64 };
 
-__host__ __device__ inline Path decide(const Distances& a, const Distances& b) {
-  constexpr float kSum = kOctave * kSampled;
-  const float distance = static_cast<float>(a.in_row + b.in_row) / kSum;
-  if (!(distance >= kLeastDistance && distance <= kMostDistance)) return Path::kFp64;
-  const float below = static_cast<float>(a.below_largest() + b.below_largest()) / kSum;
+// For a work tile of `k_tiles` k tiles. Means are sums over both operands' rows: without divisions.
+__host__ __device__ inline Path decide(const Distances& a, const Distances& b, int k_tiles) {
+  constexpr float kSum = kOctave * kSampled;  // of a row, for one octave
+  const std::uint32_t distance = a.in_row + b.in_row;
+  const bool is_flat =
+      distance<static_cast<std::uint32_t>(kLeastDistance * kSum),
+               is_sparse = distance> static_cast<std::uint32_t>(kMostDistance * kSum);
+  const auto rows_a = static_cast<float>(a.rows()), rows_b = static_cast<float>(b.rows()),
+             rows = rows_a * rows_b, count = static_cast<float>(k_tiles);
+  const auto spread_of = [](const Distances& of) {
+    return static_cast<float>(of.near) * static_cast<float>(of.near_in_row);
+  };
+  constexpr std::uint32_t kAllSigns = Distances::kSigns * Distances::kSigns;
+  const bool have_one_sign = 2 * a.signs() * b.signs() > kAllSigns * a.rows() * b.rows();
+  const float spread = spread_of(a) * rows_b + spread_of(b) * rows_a,
+              most_spread = have_one_sign ? kMostSpreadOfOneSign : kMostSpread;
+  const bool is_wide = spread > most_spread * (kSum * kSum) * rows;
+  const float growth =
+      static_cast<float>(a.growth) * rows_b + static_cast<float>(b.growth) * rows_a;
+  const float most_growth = larger(kMostGrowth, count * kMostGrowthOfKTile);
+  const bool grows = growth * count > most_growth * (kSum / 2) * rows * (count - kSampledTiles);
+  const int below = a.below_largest() + b.below_largest();
   const auto is_scalable = [](int exponent) {
     return exponent >= -kMostExponent && exponent <= kMostExponent;
   };
-  return below <= kMostBelowTile && is_scalable(a.exponent()) && is_scalable(b.exponent())
-             ? Path::kThree
-             : Path::kSix;
+  const bool allows_halves = below <= static_cast<int>(kMostBelowTile * kSum) &&
+                             a.equal() <= kMostEqual && b.equal() <= kMostEqual &&
+                             is_scalable(a.exponent()) && is_scalable(b.exponent());
+  if (is_flat || is_sparse || is_wide || grows) return Path::kFp64;
+  return allows_halves ? Path::kThree : Path::kSix;
 }
 
 // Of four elements of a row, whose largest element has the magnitude `largest`: kFine, kFew.
@@ -107,57 +154,114 @@ inline __device__ std::uint32_t bits_of_row(std::uint32_t largest, const float4&
   return (are_fine ? kFine : 0) | (are_few ? kFew : 0);
 }
 
-// Of a row, of which load(i) returns four sampled elements.
+// The magnitudes of two elements, as a pair.
+inline __device__ std::uint32_t magnitudes_of(std::uint32_t first, std::uint32_t second) {
+  return (first >> 16 | (second & 0xFFFF'0000U)) & 0x7FFF'7FFFU;
+}
+
+// Of a row, of which load(i) returns four sampled elements, the first half of the first k tile; and
+// two of its elements. `is_rounded`: halves round some.
+struct SampledRow {
+  Distances distances;
+  std::uint32_t elements[2] = {};
+  bool is_rounded = false;
+};
 template <typename Load>
-__device__ Distances distances_of_row(Load load) {
-  std::uint32_t magnitudes[kSampled / 2];
-  std::uint32_t largest = 0, roundings = 0;  // all in pairs
+__device__ SampledRow sample_row(Load load) {
+  constexpr std::uint32_t kPair = 0x1'0001;
+  constexpr int kPairs = kSampled / 2;
+  const auto sum_of = [](std::uint32_t pair) { return (pair & 0xFFFFU) + (pair >> 16); };
+  std::uint32_t magnitudes[kPairs];
+  std::uint32_t largest = 0, roundings = 0, rounded = 0;  // in pairs
+  int negative = 0;
+  SampledRow row;
 #pragma unroll
   for (int i = 0; i < kSampled / 4; ++i) {
     const float4 v = load(i);
     const std::uint32_t bits[] = {bits_of(v.x), bits_of(v.y), bits_of(v.z), bits_of(v.w)};
 #pragma unroll
     for (int j = 0; j < 4; j += 2) {
-      const std::uint32_t magnitude = (bits[j] >> 16 | (bits[j + 1] & 0xFFFF'0000U)) & 0x7FFF'7FFFU;
+      const std::uint32_t magnitude = magnitudes_of(bits[j], bits[j + 1]);
       magnitudes[i * 2 + j / 2] = magnitude;
       largest = larger_of_pairs(largest, magnitude);
-      roundings += roundings_of_halves((bits[j] & 0xFFFFU) | bits[j + 1] << 16);
+      if (i % 2 == 0) {
+        const std::uint32_t low = (bits[j] & 0xFFFFU) | bits[j + 1] << 16, are = are_rounded(low);
+        rounded |= are;
+        roundings += roundings_of_halves(low, are);
+      }
     }
+    negative += static_cast<int>(bits[0] >> 31);
+    if (i % 4 == 0) row.elements[i / 4] = bits[0];
   }
-  constexpr std::uint32_t kFar = kFarthest * kOctave, kPair = 0x1'0001;
+  constexpr std::uint32_t kFar = kFarthest * kOctave;
   // At least so much, so that a row of zeros is far from it.
   const std::uint32_t of_row = larger(kFar, larger(largest & 0xFFFFU, largest >> 16));
-  std::uint32_t distances = 0;
+  std::uint32_t all = 0, near[2];
 #pragma unroll
-  for (const std::uint32_t magnitude : magnitudes) {
-    distances += smaller_of_pairs(of_row * kPair - magnitude, kFar * kPair);
+  for (int tile = 0; tile < kSampledTiles; ++tile) {
+    std::uint32_t distances = 0, not_0 = 0;
+#pragma unroll
+    for (int i = 0; i < kPairs / kSampledTiles; ++i) {
+      const std::uint32_t pair = magnitudes[tile * (kPairs / kSampledTiles) + i];
+      distances += smaller_of_pairs(of_row * kPair - pair, kFar * kPair);
+      not_0 += smaller_of_pairs(pair, kPair);
+    }
+    all += sum_of(distances);
+    near[tile] = sum_of(distances) - (kSampled / kSampledTiles - sum_of(not_0)) * kFar;
   }
-  const std::uint32_t distance = (distances & 0xFFFFU) + (distances >> 16),
-                      bias = (roundings & 0xFFFFU) + (roundings >> 16);
-  const bool is_biased = bias < kSampled - kMostBias || bias > kSampled + kMostBias;
-  return {.in_row = distance,
-          .largest = of_row,
-          .in_tile = is_biased ? Distances::kBiased
-                               : static_cast<int>(distance) - static_cast<int>(of_row) * kSampled,
-          .bits = bits_of_row(of_row, load(0))};
+  constexpr std::uint32_t kUnbiased = kSampled / 2;
+  const std::uint32_t bias = sum_of(roundings);
+  const bool is_biased = bias < kUnbiased - kMostBias || bias > kUnbiased + kMostBias;
+  const auto of_one_sign = static_cast<std::uint32_t>(std::abs(2 * negative - Distances::kSigns));
+  row.is_rounded = rounded != 0;
+  row.distances = {.in_row = all,
+                   .near_in_row = near[0] + near[1],
+                   .largest = of_row,
+                   .in_tile = is_biased
+                                  ? Distances::kBiased
+                                  : static_cast<int>(all) - static_cast<int>(of_row) * kSampled,
+                   .near = near[0] + near[1],
+                   .growth = static_cast<int>(near[0]) - static_cast<int>(near[1]),
+                   .counts = Distances::kRow + of_one_sign * Distances::kSign,
+                   .bits = bits_of_row(of_row, load(0))};
+  return row;
 }
 
 // Of the rows of all lanes.
-inline __device__ Distances of_warp(Distances of) {
+inline __device__ Distances of_warp(const SampledRow& row) {
+  const auto add = [](auto v) { return __reduce_add_sync(~0U, v); };
+  const auto most = [](auto v) { return __reduce_max_sync(~0U, v); };
+  // Each row is compared with five others.
+  bool is_equal = false;
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) {
-    of.add({.in_row = __shfl_xor_sync(~0U, of.in_row, lanes),
-            .largest = __shfl_xor_sync(~0U, of.largest, lanes),
-            .in_tile = __shfl_xor_sync(~0U, of.in_tile, lanes),
-            .bits = __shfl_xor_sync(~0U, of.bits, lanes)});
+    const std::uint32_t other = __shfl_xor_sync(~0U, row.elements[0], lanes);
+#pragma unroll
+    for (const std::uint32_t element : row.elements) {
+      is_equal = is_equal || (element == other && other << 1 != 0);
+    }
   }
-  return of;
+  is_equal = is_equal && row.is_rounded;
+  const Distances& of = row.distances;
+  return {.in_row = most(of.in_row),
+          .near_in_row = most(of.near_in_row),
+          .largest = most(of.largest),
+          .in_tile = most(of.in_tile),
+          .near = add(of.near),
+          .growth = add(of.growth),
+          .counts = add(of.counts + (is_equal ? Distances::kEqual : 0)),
+          .bits = __reduce_or_sync(~0U, of.bits)};
 }
 
 // What tensor cores take from a sum by truncation, relative to it: of products of halves, which
 // have 22 bits, and of shorter ones, of planes or of elements of few bits. On average planes lose
 // more, but this does not change a result that one product makes up.
 constexpr float kLostByHalves = 0x1p-24F, kLostOfShortProducts = 0x1p-25F;
+
+// Of a power of two, from 2^-126 to 2^126.
+__host__ __device__ inline float reciprocal(float power) {
+  return float_of((2U * 127 << 23) - bits_of(power));
+}
 
 // The decision for a work tile, the scales of its halves, and what its sums lose.
 struct alignas(16) Decision {
@@ -172,13 +276,13 @@ struct alignas(16) Decision {
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 
-__host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
+__host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y, int k_tiles,
                                                 Level level) {
-  Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y)};
+  Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y, k_tiles)};
   if (decision.path == Path::kThree && level == kNoHalves) decision.path = Path::kSix;
   if (decision.path == Path::kThree) {
     decision.scale_x = x.scale(), decision.scale_y = y.scale();
-    decision.unscale = 1.0F / (decision.scale_x * decision.scale_y);
+    decision.unscale = reciprocal(decision.scale_x) * reciprocal(decision.scale_y);
   }
   const std::uint32_t bits = x.bits | y.bits;
   if ((bits & kFine) != 0) {

@@ -89,6 +89,7 @@ Distances distances(std::uint32_t in_row, std::uint32_t in_tile, int exponent = 
   Distances of;
   of.in_row = in_row * (kOctaves / 64);
   of.largest = static_cast<std::uint32_t>(exponent + 127) * kOctave;
+  of.counts = Distances::kRow;
   of.in_tile =
       static_cast<int>(in_tile * (kOctaves / 64)) - static_cast<int>(of.largest * kSampled);
   return of;
@@ -96,7 +97,7 @@ Distances distances(std::uint32_t in_row, std::uint32_t in_tile, int exponent = 
 
 TEST(Bf16Sample, AllowsPlanesBetweenItsBounds) {
   const auto is_fp64 = [](std::uint32_t a, std::uint32_t b) {
-    return decide(distances(a, a), distances(b, b)) == Path::kFp64;
+    return decide(distances(a, a), distances(b, b), 16) == Path::kFp64;
   };
   EXPECT_FALSE(is_fp64(2 * 64, 2 * 64));
   EXPECT_FALSE(is_fp64(4, 0));
@@ -107,7 +108,7 @@ TEST(Bf16Sample, AllowsPlanesBetweenItsBounds) {
 
 TEST(Bf16Sample, AllowsHalvesWhereFewElementsAreFarBelowTheLargest) {
   const auto path = [](std::uint32_t a, std::uint32_t b, int exponent = 0) {
-    return decide(distances(64, a, exponent), distances(64, b));
+    return decide(distances(64, a, exponent), distances(64, b), 16);
   };
   EXPECT_EQ(path(5 * 64, 5 * 64), Path::kThree);
   EXPECT_EQ(path(5 * 64, 5 * 64 + 1), Path::kSix);
@@ -117,8 +118,47 @@ TEST(Bf16Sample, AllowsHalvesWhereFewElementsAreFarBelowTheLargest) {
   EXPECT_EQ(path(64, 64, -kMostExponent - 1), Path::kSix);
   Distances biased = distances(64, 64);
   biased.in_tile = Distances::kBiased;
-  EXPECT_EQ(decide(biased, distances(64, 64)), Path::kSix);
-  EXPECT_EQ(decide(distances(64, 64), biased), Path::kSix);
+  EXPECT_EQ(decide(biased, distances(64, 64), 16), Path::kSix);
+  EXPECT_EQ(decide(distances(64, 64), biased, 16), Path::kSix);
+}
+
+// Rows with a mean distance of `octaves`, and of 1 + growth times that in the first k tile.
+Distances spread_of(float octaves, float growth = 0.0F) {
+  Distances of = distances(4 * 64, 4 * 64);
+  of.near = of.near_in_row = static_cast<std::uint32_t>(octaves * kOctaves);
+  of.growth = static_cast<int>(growth * kOctaves / 2);
+  return of;
+}
+
+TEST(Bf16Sample, AllowsHalvesAndPlanesWhereProductsCount) {
+  const auto is_fp64 = [](const Distances& a, const Distances& b, int k_tiles = 16) {
+    const bool found = decide(a, b, k_tiles) == Path::kFp64;
+    EXPECT_EQ(decide(b, a, k_tiles) == Path::kFp64, found);
+    Distances twice = a;  // means do not depend on the number of rows
+    twice.add(a);
+    EXPECT_EQ(decide(twice, b, k_tiles) == Path::kFp64, found);
+    return found;
+  };
+  EXPECT_FALSE(is_fp64(spread_of(9.0F), spread_of(9.0F)));
+  EXPECT_TRUE(is_fp64(spread_of(9.5F), spread_of(9.5F)));
+  Distances positive = spread_of(6.5F);
+  positive.counts += Distances::kSigns * Distances::kSign;
+  EXPECT_FALSE(is_fp64(positive, spread_of(6.5F)));
+  EXPECT_TRUE(is_fp64(positive, positive));
+  EXPECT_FALSE(is_fp64(spread_of(4.0F, 0.6F), spread_of(4.0F, 0.7F)));
+  EXPECT_TRUE(is_fp64(spread_of(4.0F, 0.7F), spread_of(4.0F, 0.7F)));
+  EXPECT_FALSE(is_fp64(spread_of(4.0F, -3.0F), spread_of(4.0F, 0.0F)));
+  EXPECT_FALSE(is_fp64(spread_of(4.0F, 3.5F), spread_of(4.0F), 48));
+  EXPECT_TRUE(is_fp64(spread_of(4.0F, 3.8F), spread_of(4.0F), 48));
+}
+
+TEST(Bf16Sample, AllowsNoHalvesForFewValues) {
+  Distances few = distances(64, 64);
+  few.counts += kMostEqual * Distances::kEqual;
+  EXPECT_EQ(decide(few, distances(64, 64), 16), Path::kThree);
+  few.counts += Distances::kEqual;
+  EXPECT_EQ(decide(few, distances(64, 64), 16), Path::kSix);
+  EXPECT_EQ(decide(distances(64, 64), few, 16), Path::kSix);
 }
 
 TEST(Fp16Halves, HoldAllBitsButTheLast) {
@@ -134,7 +174,8 @@ TEST(Fp16Halves, HoldAllBitsButTheLast) {
         static_cast<double>(from_fp16(split.half[0] >> 16)) + from_fp16(split.half[1] >> 16);
     EXPECT_EQ(negative, -sum);
     const double last_bit = std::ldexp(1.0, std::ilogb(x) - 23);
-    const std::uint32_t roundings = roundings_of_halves((bits_of(x) & 0xFFFFU) | bits_of(-x) << 16);
+    const std::uint32_t low = (bits_of(x) & 0xFFFFU) | bits_of(-x) << 16;
+    const std::uint32_t roundings = roundings_of_halves(low, are_rounded(low));
     const std::uint32_t rounding = roundings & 0xFFFFU;
     ASSERT_EQ((sum - x) / last_bit, static_cast<double>(rounding) - 1.0) << x;
     ASSERT_EQ(roundings >> 16, rounding);

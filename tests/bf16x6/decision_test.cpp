@@ -245,6 +245,88 @@ TEST_F(Bf16Decision, TakesFp64ForWideOperands) {
   expect_decision(wide, wide, kByFp64);
 }
 
+// Factors e^(sigma·N), from random bits of the element's place.
+Factor log_normal(float sigma) {
+  return [=](std::int64_t row, std::int64_t k) {
+    float normal = -6.0F;  // a sum of 12 uniform numbers
+    auto bits = static_cast<std::uint32_t>(row * 40'009 + k * 101 + 1);
+    for (int i = 0; i < 12; ++i) {
+      bits = bits * 1'664'525U + 1'013'904'223U;
+      normal += static_cast<float>(bits >> 8) * 0x1p-24F;
+    }
+    return std::exp(sigma * normal);
+  };
+}
+
+void make_positive(Operation& operation) {
+  for (std::vector<float>* const values : {&operation.a, &operation.b}) {
+    for (float& value : *values) value = std::fabs(value);
+  }
+}
+
+// Few products count, though the mean distances of both operands are far below 23.5 octaves
+// together. Where all have one sign, truncation adds up: there fewer may be small.
+TEST_F(Bf16Decision, TakesFp64WhereElementsSpreadFar) {
+  const auto decision = [](float of_a, float of_b, bool is_positive) {
+    Operation operation(Problem::dense({70, 40, 200}));
+    scale(operation, Operand::kA, log_normal(of_a));
+    scale(operation, Operand::kB, log_normal(of_b));
+    if (is_positive) make_positive(operation);
+    return run(stage, operation, "128x128").decision;
+  };
+  EXPECT_EQ(decision(4.0F, 0.0F, false), kByFp64);
+  EXPECT_EQ(decision(0.0F, 4.0F, false), kByFp64);
+  EXPECT_EQ(decision(2.0F, 2.0F, false), kByPlanes);
+  EXPECT_EQ(decision(2.8F, 0.0F, false), kByPlanes);
+  EXPECT_EQ(decision(2.8F, 0.0F, true), kByFp64);
+  EXPECT_EQ(decision(0.0F, 2.8F, true), kByFp64);
+  EXPECT_EQ(decision(1.5F, 0.0F, true), kByPlanes);
+}
+
+// The last products are the largest, so few count: FP32 rounds small sums before. Where the first
+// are the largest FP32 rounds large sums to the end.
+TEST_F(Bf16Decision, TakesFp64WhereProductsGrowAlongK) {
+  for (const Op op : {Op::kN, Op::kT}) {
+    for (const Operand operand : {Operand::kA, Operand::kB}) {
+      const auto decision = [&](float octaves, std::int64_t k_all) {
+        Operation operation(Problem::dense({70, 40, k_all}, op, op));
+        scale(operation, operand, [=](std::int64_t /*row*/, std::int64_t k) {
+          return std::exp2(octaves * static_cast<float>(k) / static_cast<float>(k_all));
+        });
+        return run(stage, operation, "128x128").decision;
+      };
+      EXPECT_EQ(decision(3.0F, 200), kByFp64);
+      EXPECT_NE(decision(0.5F, 200), kByFp64);
+      EXPECT_NE(decision(-3.0F, 200), kByFp64);
+      EXPECT_NE(decision(3.0F, 1600), kByFp64);
+      EXPECT_EQ(decision(6.0F, 1600), kByFp64);
+    }
+  }
+}
+
+// Their roundings do not average. Numbers of 11 bits are not rounded.
+TEST_F(Bf16Decision, TakesPlanesForFewValues) {
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    for (const int count : {16, 64}) {
+      for (const bool are_short : {false, true}) {
+        Operation operation(Problem::dense({128, 128, 200}));
+        std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+        std::vector<float> table(values.begin(), values.begin() + count);
+        if (are_short) {
+          for (float& value : table) value = std::rint(value * 1024.0F) + 1.0F;
+        }
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const auto hash = static_cast<std::uint32_t>(i) * 2'654'435'761U;
+          const std::uint32_t place = (hash ^ hash >> 15) * 2'246'822'519U >> 16;
+          values[i] = table[place % static_cast<std::uint32_t>(count)];
+        }
+        EXPECT_EQ(run(stage, operation, "128x128").decision, are_short ? kByHalves : kByPlanes)
+            << count;
+      }
+    }
+  }
+}
+
 // In both operands. The values are 1, but for the last bits.
 TEST_F(Bf16Decision, TakesFp64WhereAllElementsAreAlmostEqual) {
   Operation operation(Problem::dense({70, 40, 200}));
