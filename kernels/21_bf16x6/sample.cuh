@@ -32,10 +32,11 @@ constexpr int kFarthest = 24;
 
 // The products of the mean distance of all rows' elements and that of the row where it is largest,
 // in octaves, both operands' together. Less where the products of a result have one sign.
-constexpr float kMostSpread = 172.0F, kMostSpreadOfOneSign = 80.0F;
+constexpr float kMostSpread = 185.0F, kMostSpreadOfOneSign = 40.0F;
 
-// Octaves by which products grow along k: over the work tile, or for each k tile of it.
-constexpr float kMostGrowth = 1.5F, kMostGrowthOfKTile = 32.0F / 400;
+// Octaves by which products grow along k: over the work tile, or for each k tile of it. And 6 / n
+// more for n rows: few rows may differ by chance.
+constexpr float kMostGrowth = 1.5F, kMostGrowthOfKTile = 32.0F / 400, kGrowthNoise = 6.0F;
 
 // For halves: rows that share an element with another row of the sample, where elements are
 // rounded. Of elements of few values the roundings do not average.
@@ -132,7 +133,8 @@ __host__ __device__ inline Path decide(const Distances& a, const Distances& b, i
   const float growth =
       static_cast<float>(a.growth) * rows_b + static_cast<float>(b.growth) * rows_a;
   const float most_growth = larger(kMostGrowth, count * kMostGrowthOfKTile);
-  const bool grows = growth * count > most_growth * (kSum / 2) * rows * (count - kSampledTiles);
+  const float least = most_growth * rows + kGrowthNoise * (rows_a + rows_b);
+  const bool grows = growth * count > least * (kSum / 2) * (count - kSampledTiles);
   const int below = a.below_largest() + b.below_largest();
   const auto is_scalable = [](int exponent) {
     return exponent >= -kMostExponent && exponent <= kMostExponent;

@@ -122,11 +122,14 @@ TEST(Bf16Sample, AllowsHalvesWhereFewElementsAreFarBelowTheLargest) {
   EXPECT_EQ(decide(distances(64, 64), biased, 16), Path::kSix);
 }
 
-// Rows with a mean distance of `octaves`, and of 1 + growth times that in the first k tile.
-Distances spread_of(float octaves, float growth = 0.0F) {
+// Rows with a mean distance of `octaves`, whose elements grow by `growth` octaves from the first k
+// tile to the second.
+Distances spread_of(float octaves, float growth = 0.0F, int rows = 128) {
   Distances of = distances(4 * 64, 4 * 64);
   of.near = of.near_in_row = static_cast<std::uint32_t>(octaves * kOctaves);
   of.growth = static_cast<int>(growth * kOctaves / 2);
+  const Distances row = of;
+  for (int i = 1; i < rows; ++i) of.add(row);
   return of;
 }
 
@@ -134,22 +137,21 @@ TEST(Bf16Sample, AllowsHalvesAndPlanesWhereProductsCount) {
   const auto is_fp64 = [](const Distances& a, const Distances& b, int k_tiles = 16) {
     const bool found = decide(a, b, k_tiles) == Path::kFp64;
     EXPECT_EQ(decide(b, a, k_tiles) == Path::kFp64, found);
-    Distances twice = a;  // means do not depend on the number of rows
-    twice.add(a);
-    EXPECT_EQ(decide(twice, b, k_tiles) == Path::kFp64, found);
     return found;
   };
-  EXPECT_FALSE(is_fp64(spread_of(9.0F), spread_of(9.0F)));
-  EXPECT_TRUE(is_fp64(spread_of(9.5F), spread_of(9.5F)));
-  Distances positive = spread_of(6.5F);
-  positive.counts += Distances::kSigns * Distances::kSign;
-  EXPECT_FALSE(is_fp64(positive, spread_of(6.5F)));
+  EXPECT_FALSE(is_fp64(spread_of(9.6F), spread_of(9.6F)));
+  EXPECT_TRUE(is_fp64(spread_of(9.65F), spread_of(9.65F)));
+  Distances positive = spread_of(4.5F);
+  positive.counts += 128 * Distances::kSigns * Distances::kSign;
+  EXPECT_FALSE(is_fp64(positive, spread_of(4.5F)));
   EXPECT_TRUE(is_fp64(positive, positive));
   EXPECT_FALSE(is_fp64(spread_of(4.0F, 0.6F), spread_of(4.0F, 0.7F)));
   EXPECT_TRUE(is_fp64(spread_of(4.0F, 0.7F), spread_of(4.0F, 0.7F)));
   EXPECT_FALSE(is_fp64(spread_of(4.0F, -3.0F), spread_of(4.0F, 0.0F)));
   EXPECT_FALSE(is_fp64(spread_of(4.0F, 3.5F), spread_of(4.0F), 48));
   EXPECT_TRUE(is_fp64(spread_of(4.0F, 3.8F), spread_of(4.0F), 48));
+  EXPECT_FALSE(is_fp64(spread_of(4.0F, 2.6F, 4), spread_of(4.0F)));
+  EXPECT_TRUE(is_fp64(spread_of(4.0F, 2.7F, 4), spread_of(4.0F)));
 }
 
 TEST(Bf16Sample, AllowsNoHalvesForFewValues) {

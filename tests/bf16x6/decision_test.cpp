@@ -278,9 +278,24 @@ TEST_F(Bf16Decision, TakesFp64WhereElementsSpreadFar) {
   EXPECT_EQ(decision(0.0F, 4.0F, false), kByFp64);
   EXPECT_EQ(decision(2.0F, 2.0F, false), kByPlanes);
   EXPECT_EQ(decision(2.8F, 0.0F, false), kByPlanes);
-  EXPECT_EQ(decision(2.8F, 0.0F, true), kByFp64);
-  EXPECT_EQ(decision(0.0F, 2.8F, true), kByFp64);
-  EXPECT_EQ(decision(1.5F, 0.0F, true), kByPlanes);
+  EXPECT_EQ(decision(2.0F, 0.0F, true), kByFp64);
+  EXPECT_EQ(decision(0.0F, 2.0F, true), kByFp64);
+  EXPECT_EQ(decision(1.0F, 0.0F, true), kByPlanes);
+}
+
+// Exponents from -8 to 8: close to what FP64 is for, in none of 12 work tiles.
+TEST_F(Bf16Decision, TakesPlanesForExponentsWithin8) {
+  Operation operation(Problem::dense({384, 512, 128}));
+  std::uint32_t bits = 1;
+  for (std::vector<float>* const values : {&operation.a, &operation.b}) {
+    for (float& value : *values) {
+      bits = bits * 1'664'525U + 1'013'904'223U;
+      const float mantissa = 1.0F + std::fabs(value);
+      value = std::ldexp(std::copysign(mantissa, value), static_cast<int>(bits >> 16) % 17 - 8);
+    }
+  }
+  const Result result = run(stage, operation, "128x128");
+  for (std::size_t tile = 0; tile < 12; ++tile) EXPECT_EQ(result.workspace[tile], kByPlanes);
 }
 
 // The last products are the largest, so few count: FP32 rounds small sums before. Where the first
