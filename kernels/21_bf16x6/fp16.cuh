@@ -25,9 +25,9 @@ struct HalfSplit {
   }
 };
 
-// Numbers of 24 bits are rounded to 23, hi + lo. Here of two numbers, 16 bits each: `low` are the
-// lower halves of their bits. Whether they are rounded: of the 13 bits that hi leaves, an odd
-// number above 2^11 is rounded to a multiple of four.
+// Numbers of 24 bits are rounded to 23, hi + lo. Here of two numbers, 16 bits each: `low` are their
+// low 16 bits. Whether they are rounded: what hi leaves, in units of the last bit, is odd and above
+// 2^11, and becomes a multiple of four.
 __host__ __device__ inline std::uint32_t are_rounded(std::uint32_t low) {
   return (low ^ low >> 1) >> 11 & low & 0x1'0001U;
 }

@@ -2,14 +2,17 @@
 //
 // Tensor cores truncate. That harms a result which few products make up: an FP32 sum rounds it a
 // few times only. So halves and planes are taken only where many products count. The distance of an
-// element is log2(largest / |x|), in octaves, where `largest` is the largest element of its row of
-// op(A), or column of op(B). If the mean distances of a row of A and of a column of B are d
+// element is log2(largest / |x|), in octaves, where `largest` is the largest element of its row's
+// sample, of op(A) or op(B). If the mean distances of a row of A and of a column of B are d
 // together, the geometric mean of their products is 2^-d times the largest possible product.
 //
-// Nor are they taken where all elements are almost equal: then all truncations have one sign.
+// Nor are they taken where all elements are almost equal: then all truncations have one sign. Nor
+// where elements spread far, so that few products count outside the sample, nor where products grow
+// along k, so that few sums of FP32 are large.
 //
 // Of both, halves are taken if few elements are far below the largest of the tile, whose scale they
-// share, and if the roundings of a row's elements have no bias. README.md derives the limits.
+// share, if the roundings of a row's elements have no bias, and if rows do not share elements.
+// README.md says why; EXPERIMENTS.md has the operands that limits lie between.
 #pragma once
 
 #include <cmath>
@@ -30,12 +33,12 @@ namespace tilegate::bf16x6 {
 constexpr float kMostDistance = 23.5F, kLeastDistance = 0.0625F;
 constexpr int kFarthest = 24;
 
-// The products of the mean distance of all rows' elements and that of the row where it is largest,
-// in octaves, both operands' together. Less where the products of a result have one sign.
+// The mean distance of all rows, times that of the row where it is largest, both operands together,
+// in octaves²; of 0 the distance is 0 here. Less where the products of a result have one sign.
 constexpr float kMostSpread = 185.0F, kMostSpreadOfOneSign = 40.0F;
 
-// Octaves by which products grow along k: over the work tile, or for each k tile of it. And 6 / n
-// more for n rows: few rows may differ by chance.
+// Octaves by which products grow along k: over the work tile; in a k tile of 32 k, one octave in
+// 400 k. And 6 / n more for each operand of n rows: few rows may differ by chance.
 constexpr float kMostGrowth = 1.5F, kMostGrowthOfKTile = 32.0F / 400, kGrowthNoise = 6.0F;
 
 // For halves: rows that share an element with another row of the sample, where elements are
@@ -75,7 +78,7 @@ struct alignas(16) Distances {
   std::uint32_t largest = 0;      // magnitude
   int in_tile = kNoRow;           // largest: `in_row`, from a magnitude of 0 instead
   std::uint32_t near = 0;         // sum: of near_in_row
-  int growth = 0;                 // sum: `near` of the first k tile, less that of the second
+  int growth = 0;                 // sum: `near` of the first sampled k tile, less the second's
   std::uint32_t counts = 0;       // sum: see kRow, kEqual, kSign
   std::uint32_t bits = 0;         // of any row: kFine, kFew
   static constexpr int kNoRow = -(1 << 30), kBiased = 1 << 29;
@@ -113,13 +116,15 @@ struct alignas(16) Distances {
 // Choice::decides_on_device.
 enum class Path : std::int32_t { kThree = 3, kSix = 6, kFp64 = 64 };
 
-// For a work tile of `k_tiles` k tiles. Means are sums over both operands' rows: without divisions.
+// For a work tile of `k_tiles` k tiles, more than kSampledTiles. Sums replace means, so that
+// nothing is divided.
 __host__ __device__ inline Path decide(const Distances& a, const Distances& b, int k_tiles) {
   constexpr float kSum = kOctave * kSampled;  // of a row, for one octave
+  constexpr auto kLeast = static_cast<std::uint32_t>(kLeastDistance * kSum),
+                 kMost = static_cast<std::uint32_t>(kMostDistance * kSum);
   const std::uint32_t distance = a.in_row + b.in_row;
-  const bool is_flat =
-      distance<static_cast<std::uint32_t>(kLeastDistance * kSum),
-               is_sparse = distance> static_cast<std::uint32_t>(kMostDistance * kSum);
+  const bool is_flat = distance < kLeast;
+  const bool is_sparse = distance > kMost;
   const auto rows_a = static_cast<float>(a.rows()), rows_b = static_cast<float>(b.rows()),
              rows = rows_a * rows_b, count = static_cast<float>(k_tiles);
   const auto spread_of = [](const Distances& of) {
@@ -161,13 +166,13 @@ inline __device__ std::uint32_t magnitudes_of(std::uint32_t first, std::uint32_t
   return (first >> 16 | (second & 0xFFFF'0000U)) & 0x7FFF'7FFFU;
 }
 
-// Of a row, of which load(i) returns four sampled elements, the first half of the first k tile; and
-// two of its elements. `is_rounded`: halves round some.
+// Of a row, and two of its elements. `is_rounded`: halves round one of the 16 tested.
 struct SampledRow {
   Distances distances;
   std::uint32_t elements[2] = {};
   bool is_rounded = false;
 };
+// load(i) returns four sampled elements. The first half of them is of the first k tile.
 template <typename Load>
 __device__ SampledRow sample_row(Load load) {
   constexpr std::uint32_t kPair = 0x1'0001;

