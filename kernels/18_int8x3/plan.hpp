@@ -340,14 +340,14 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                               split_short<AnyRows>);
 }
 
-// The first kSamplers blocks sample. All but the first kSamplers - 1 may set outliers apart, each
-// of one operand.
+// The first kSamplers blocks sample. From kDecider on, the last of them, blocks may set outliers
+// apart, each of one operand.
 inline std::int64_t blocks_of_refine(const Device& device) {
   return std::max<std::int64_t>(std::int64_t{kRefineBlocksPerSm} * device.multiprocessors,
                                 kSamplers + 1);
 }
 inline std::int64_t blocks_that_set_apart(const Launches& launches) {
-  return launches.refine_blocks - (kSamplers - 1);
+  return launches.refine_blocks - kDecider;
 }
 
 // Where outliers are allowed: the first so many of these blocks set those of op(A) apart, all

@@ -412,7 +412,8 @@ __device__ inline Widths widths_of_all(const float4& of_sample, float rows) {
 // three more times. The first blocks sample: each of two an operand, each of the others a pair per
 // warp. The last of them decides for all blocks, and sets outliers apart like those behind it. The
 // others have nothing more to do.
-constexpr unsigned kWidthSamplers = 2, kSamplers = kWidthSamplers + kPairs / (kRefineThreads / 32);
+constexpr unsigned kWidthSamplers = 2, kSamplers = kWidthSamplers + kPairs / (kRefineThreads / 32),
+                   kDecider = kSamplers - 1;
 __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& params,
                                      RefineStorage& smem) {
   // Of the allowed squared error: a sample of so few rows is inaccurate.
@@ -435,7 +436,6 @@ __device__ inline bool may_set_apart(const RefineJobs& jobs, const GemmParams& p
     leave_out_outliers(jobs.job[0], pair, of_pair.b);
     store_match(jobs.job[0], pair, of_pair, params.pairs_without_outliers);
   }
-  constexpr unsigned kDecider = kSamplers - 1;
   // All samplers have read the steps before another block splits its rows again.
   if (block >= kDecider && threadIdx.x < kSamplers && threadIdx.x < block) {
     device::wait_for_flag(params.sample_flags + threadIdx.x);
@@ -467,10 +467,9 @@ inline __global__ void __launch_bounds__(kRefineThreads, kRefineBlocksPerSm)
   if (path == Path::kFp64 && params.allows_outliers) {
     if (!may_set_apart(jobs, params, smem)) return;
     // Each block has one operand: its groups may have four times the rows of the other's.
-    const unsigned block = blockIdx.x - (kSamplers - 1);  // the blocks before have returned
+    const unsigned block = blockIdx.x - kDecider;  // the blocks before have returned
     const bool second = block >= jobs.first_apart;
-    const unsigned blocks =
-        second ? gridDim.x - (kSamplers - 1) - jobs.first_apart : jobs.first_apart;
+    const unsigned blocks = second ? gridDim.x - kDecider - jobs.first_apart : jobs.first_apart;
     const Job& job = jobs.job[second];
     for (unsigned group = second ? block - jobs.first_apart : block; group < jobs.groups[second];
          group += blocks) {
