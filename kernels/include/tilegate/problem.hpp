@@ -28,11 +28,12 @@ struct Shape {
 //   fp32        products and sums of float32.
 //   fp32_split  operands may be split into low-precision planes for tensor cores, several times as
 //               fast for large C and K. Plan::rounding_chain() and Plan::operand_error() give the
-//               error bound (see Choice). For operands whose dynamic range is too wide for FP32
-//               accuracy, or that are not finite, the device multiplies in FP32 and reports it:
-//               Plan::decides_on_device(). Needs compute capability 7.5, and was timed on 9.0 only;
-//               on other devices, and where FP32 is expected to be faster, the plan is as with
-//               fp32. Plan::configuration() names the choice.
+//               error bound (see Choice). Where parts would be less accurate than FP32, as for
+//               operands of a wide dynamic range, or that are not finite, the device multiplies in
+//               FP64 (compute capability 9.0) or FP32, and reports it: Plan::decides_on_device().
+//               Needs compute capability 7.5, and was timed on 9.0 only; on other devices, and
+//               where FP32 is expected to be faster, the plan is as with fp32.
+//               Plan::configuration() names the choice.
 enum class Math : std::uint8_t { fp32, fp32_split };
 
 // Whether an operand is stored transposed.

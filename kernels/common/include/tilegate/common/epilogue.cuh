@@ -62,11 +62,12 @@ __device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned
 }
 
 // The longest of its chains: how many additions round a partial sum.
-constexpr std::int64_t reduction_chain(std::int64_t count, int in_flight = kPartialsInFlight) {
+constexpr std::int64_t reduction_chain(std::int64_t count) {
   const std::int64_t others = count - 1;
-  const auto in_batch = static_cast<std::uint64_t>(others < in_flight ? others : in_flight);
+  const auto in_batch =
+      static_cast<std::uint64_t>(others < kPartialsInFlight ? others : kPartialsInFlight);
   if (others == 0) return 0;
-  return (others + in_flight - 1) / in_flight + std::bit_width(in_batch - 1);
+  return (others + kPartialsInFlight - 1) / kPartialsInFlight + std::bit_width(in_batch - 1);
 }
 static_assert(reduction_chain(2) == 1 && reduction_chain(3) == 2 && reduction_chain(9) == 4 &&
               reduction_chain(10) == 5);
