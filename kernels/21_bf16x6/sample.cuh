@@ -61,11 +61,10 @@ constexpr int kSampledTiles = 2;  // of the k tiles of a work tile: half of the 
 // sample of a row.
 constexpr std::uint32_t kOctave = 128;
 
-__host__ __device__ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
+template <typename T>
+__host__ __device__ T larger(T a, T b) {
   return a > b ? a : b;
 }
-__host__ __device__ inline int larger(int a, int b) { return a > b ? a : b; }
-__host__ __device__ inline float larger(float a, float b) { return a > b ? a : b; }
 
 // Of the elements of a row that are tested, one has more than 11 bits, in fixed point below the
 // row's largest; all have at most 8, in floating point.
@@ -82,8 +81,8 @@ struct alignas(16) Distances {
   std::uint32_t counts = 0;       // sum: see kRow, kEqual, kSign
   std::uint32_t bits = 0;         // of any row: kFine, kFew
   static constexpr int kNoRow = -(1 << 30), kBiased = 1 << 29;
-  // Counted: rows; those that share an element with another row; how many more of
-  // kSigns elements of a row have one sign than the other.
+  // Counted: rows; rows with an element of another row; how many more of kSigns elements of a row
+  // have one sign than the other.
   static constexpr std::uint32_t kRow = 1, kEqual = 1 << 9, kSign = 1 << 18;
   static constexpr int kSigns = 8;
 

@@ -71,36 +71,40 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta,
   return __shfl_sync(mask, value, static_cast<int>(lane + delta < 32 ? lane + delta : lane), site);
 }
 
-// Over the lanes of the mask.
+namespace tilegate::simt {
+
+// Combines the values of the lanes of the mask.
+template <typename T, typename Combine>
+T reduce_lanes(unsigned mask, T value, const Site& site, Combine combine) {
+  T all{};
+  bool is_first = true;
+  for (int lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const T other = ::__shfl_sync(mask, value, lane, site);
+    all = is_first ? other : combine(all, other);
+    is_first = false;
+  }
+  return all;
+}
+
+}  // namespace tilegate::simt
+
 template <typename T>
 T __reduce_add_sync(unsigned mask, T value,
                     tilegate::simt::Site site = tilegate::simt::Site::current()) {
-  T sum = 0;
-  for (int lane = 0; lane < 32; ++lane) {
-    if ((mask >> lane & 1) != 0) sum += __shfl_sync(mask, value, lane, site);
-  }
-  return sum;
+  return tilegate::simt::reduce_lanes(mask, value, site, [](T a, T b) { return a + b; });
 }
 
 template <typename T>
 T __reduce_max_sync(unsigned mask, T value,
                     tilegate::simt::Site site = tilegate::simt::Site::current()) {
-  T largest = value;
-  for (int lane = 0; lane < 32; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    const T other = __shfl_sync(mask, value, lane, site);
-    largest = other > largest ? other : largest;
-  }
-  return largest;
+  return tilegate::simt::reduce_lanes(mask, value, site, [](T a, T b) { return a > b ? a : b; });
 }
 
 inline unsigned __reduce_or_sync(unsigned mask, unsigned value,
                                  tilegate::simt::Site site = tilegate::simt::Site::current()) {
-  unsigned all = 0;
-  for (int lane = 0; lane < 32; ++lane) {
-    if ((mask >> lane & 1) != 0) all |= __shfl_sync(mask, value, lane, site);
-  }
-  return all;
+  return tilegate::simt::reduce_lanes(mask, value, site,
+                                      [](unsigned a, unsigned b) { return a | b; });
 }
 
 namespace tilegate::device {
