@@ -12,6 +12,8 @@ from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.measure.launcher import PLACES, Launcher, read_suite
 
 RUNGS = find_ladder(REPOSITORY)
+# Rungs that are new since a GPU was last recorded. There their verdict is `new`.
+NOT_RECORDED = {"nvidia-h100-80gb-hbm3.json": {"OuterProduct"}}
 BASELINES = sorted((REPOSITORY / "bench" / "baselines").glob("nvidia-*.json"))
 SQUARES = [128, 256, 512, 1024, 2048, 4096, 8192]
 SUITES = [
@@ -32,7 +34,8 @@ def benchmarks(path):
 @pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)
 def test_baseline_rows(rung):
     wanted = {f"{rung.name}/{n}x{n}x{n}" for n in SQUARES}
-    assert [path for path in BASELINES if not wanted <= benchmarks(path)] == []
+    without = {path.name for path in BASELINES if not wanted <= benchmarks(path)}
+    assert without == {name for name, rungs in NOT_RECORDED.items() if rung.name in rungs}
 
 
 def test_the_baselines_cover_the_gated_suite():
@@ -40,7 +43,8 @@ def test_the_baselines_cover_the_gated_suite():
     assert len(names) == len(set(names))
     assert BASELINES
     for path in BASELINES:
-        assert set(names) - benchmarks(path) == set(), path
+        missing = {name.split("/")[0] for name in set(names) - benchmarks(path)}
+        assert missing == NOT_RECORDED.get(path.name, set()), path
 
 
 @pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)

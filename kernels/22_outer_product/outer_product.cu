@@ -1,0 +1,447 @@
+// OuterProduct: for K up to 48, where a product takes little longer than storing C.
+//
+// New against AsyncCopy: no tiles of C. A warp keeps a strip of op(B), K×128, in registers. It
+// multiplies one row of op(A) after another by it and stores each at once, so that C is stored all
+// the time, not at the end of tiles. Lanes store neighbouring words, so C needs no alignment. The
+// strip is loaded once, and rows of op(A) come from shared memory. Supports transposed operands and
+// batches. What limits it: the stores of C, and for K above 16 the latency of FFMA and of loads
+// from shared memory, because registers leave room for few warps. A larger K is cut into pieces of
+// 48, which add to C one after another: correct and slow.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/divisor.cuh>
+#include <tilegate/common/gpu_model.hpp>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::outer_product {
+
+constexpr int kNumWarps = 8, kNumThreads = 32 * kNumWarps;
+constexpr int kThreadColumns = 4, kRowsAtATime = 2;  // results of a thread at a time
+constexpr int kStrip = 32 * kThreadColumns;          // columns of a warp; a thread's are 32 apart
+constexpr int kLeastK = 4, kMostK = 48;              // K of a kernel is a multiple of 4
+
+// Registers of op(B): kK · kThreadColumns.
+constexpr int blocks_per_sm(int k) { return k <= 24 ? 2 : 1; }
+
+// Words of a row of op(A) in shared memory: an odd number of vectors, so that neighbouring rows
+// begin in different banks.
+constexpr __host__ __device__ int row_words(int k) { return k % 8 == 4 ? k : k + 4; }
+
+// Of kThreadColumns, so many at a time go through shared memory where op(B) lies along k: these
+// take at most 90 KiB.
+constexpr __host__ __device__ int columns_at_a_time(int k) { return k <= 20 ? 4 : k <= 40 ? 2 : 1; }
+
+// How C is divided among blocks: `groups` of `strips` strips of 128 columns, and chunks of `rows`
+// rows. Each warp multiplies by one strip; kNumWarps / strips warps share it, each with other rows.
+struct Division {
+  int strips, rows;
+  Divisor groups, chunks;
+  bool a_along_k;  // rows of op(A) lie along k
+};
+
+// to ← `count` rows of kK words along k; zeros where `from` has no more than `rows` rows and
+// `words` words. By all threads of a block; completes with copy_async_wait. Of each kOf rows of
+// `from` only the first kRun are copied.
+template <int kK, int kRun = 1, int kOf = 1>
+__device__ void copy_rows(const float* from, std::int64_t ld, bool along_k, int rows, int words,
+                          int count, float* to) {
+  const auto copy = [&](int to_row, int word) {
+    const int row = to_row / kRun * kOf + to_row % kRun;
+    const bool inside = row < rows && word < words;
+    const std::int64_t at = along_k ? row * ld + word : word * ld + row;
+    device::copy_async<4>(to + to_row * row_words(kK) + word, inside ? from + at : from, inside);
+  };
+  const auto thread = static_cast<int>(threadIdx.x);
+  if (along_k) {  // neighbouring threads copy neighbouring words in memory
+    constexpr int kWords = kK > 16 ? 32 : kK > 8 ? 16 : kK > 4 ? 8 : 4;
+    for (int word = thread % kWords; word < kK; word += kWords) {
+#pragma unroll 4
+      for (int row = thread / kWords; row < count; row += kNumThreads / kWords) copy(row, word);
+    }
+  } else {
+    for (int word = thread / 32; word < kK; word += kNumThreads / 32) {
+      for (int row = thread % 32; row < count; row += 32) copy(row, word);
+    }
+  }
+  device::copy_async_commit();
+}
+
+// strip ← the thread's columns of op(B), of which the block has `columns` and `words` along k, from
+// `b` on; zeros outside. `exchange`: in shared memory.
+template <int kK, bool kAlongK>
+__device__ void load_strip(const float* b, std::int64_t ldb, int columns, int words, int strips,
+                           float* exchange, float (&strip)[kK][kThreadColumns]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32,
+            of_block = static_cast<int>(threadIdx.x) / 32 % strips;
+  if constexpr (!kAlongK) {
+    const int column = of_block * kStrip + lane;
+    const auto load = [&](auto has) {
+      const float* from = b + column;
+#pragma unroll
+      for (int k = 0; k < kK; ++k, from += ldb) {
+#pragma unroll
+        for (int i = 0; i < kThreadColumns; ++i) {
+          strip[k][i] = k < words && has(i) ? from[32 * i] : 0.0F;
+        }
+      }
+    };
+    // Most warps need no check of columns.
+    if ((of_block + 1) * kStrip <= columns) {
+      load([](int) { return true; });
+    } else {
+      load([&](int i) { return column + 32 * i < columns; });
+    }
+  } else {
+    constexpr int kTogether = columns_at_a_time(kK), kRun = 32 * kTogether;
+#pragma unroll
+    for (int i = 0; i < kThreadColumns; i += kTogether) {
+      copy_rows<kK, kRun, kStrip>(b + 32 * i * ldb, ldb, true, columns - 32 * i, words,
+                                  kRun * strips, exchange);
+      device::copy_async_wait<0>();
+      __syncthreads();  // the columns have arrived
+      const float* row = exchange + (of_block * kRun + lane) * row_words(kK);
+#pragma unroll
+      for (int j = 0; j < kTogether; ++j) {
+#pragma unroll
+        for (int k = 0; k < kK; k += 4) {
+          const auto v = device::load_vector<float4>(row + 32 * j * row_words(kK) + k);
+          strip[k][i + j] = v.x, strip[k + 1][i + j] = v.y;
+          strip[k + 2][i + j] = v.z, strip[k + 3][i + j] = v.w;
+        }
+      }
+      __syncthreads();  // all threads have read them
+    }
+  }
+}
+
+// C ← alpha·op(A)·op(B) + beta·C for kRows rows of a thread, `step` apart: of op(A) from `a` on,
+// of C from `c` on. `inside`: the thread's columns below are inside C.
+template <int kK, int kRows>
+__device__ void multiply_rows(const KernelArgs& args, const float* a, int step,
+                              const float (&strip)[kK][kThreadColumns], float* c, int inside) {
+  // idea:begin OuterProduct
+  float sums[kRows][kThreadColumns]{};
+#pragma unroll
+  for (int k = 0; k < kK; k += 4) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const auto v = device::load_vector<float4>(a + i * step * row_words(kK) + k);
+#pragma unroll
+      for (int j = 0; j < kThreadColumns; ++j) {
+        sums[i][j] += v.x * strip[k][j];
+        sums[i][j] += v.y * strip[k + 1][j];
+        sums[i][j] += v.z * strip[k + 2][j];
+        sums[i][j] += v.w * strip[k + 3][j];
+      }
+    }
+  }
+  // idea:end
+  float old[kRows][kThreadColumns]{};
+  if (args.beta != 0.0F) {
+    // All loads before the first store: the compiler must assume that they alias.
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kThreadColumns; ++j) {
+        if (32 * j < inside) old[i][j] = c[i * step * args.ldc + 32 * j];
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < kThreadColumns; ++j) {
+      if (32 * j >= inside) continue;
+      c[i * step * args.ldc + 32 * j] = args.beta == 0.0F
+                                            ? args.alpha * sums[i][j]
+                                            : args.alpha * sums[i][j] + args.beta * old[i][j];
+    }
+  }
+}
+
+// A chunk and a group. blockIdx.x counts groups first, which share rows of op(A) and of C.
+template <int kK, bool kBAlongK>
+__global__ void __launch_bounds__(kNumThreads, blocks_per_sm(kK))
+    multiply(KernelArgs args, Division division) {
+  const unsigned chunks = division.groups.quotient(blockIdx.x),
+                 group = division.groups.remainder(blockIdx.x, chunks),
+                 matrix = division.chunks.quotient(chunks),
+                 chunk = division.chunks.remainder(chunks, matrix);
+  const auto rest = [](std::int64_t extent, std::int64_t first, int most) {
+    return static_cast<int>(min(extent - first, std::int64_t{most}));
+  };
+  const auto [m, n, all_k] = args.shape;
+  const auto k = static_cast<int>(all_k);
+  const int strips = division.strips, step = kNumWarps / strips;  // rows of the block at a time
+  const std::int64_t first = std::int64_t{chunk} * division.rows;
+  const std::int64_t column = std::int64_t{group} * strips * kStrip;
+  const int rows = rest(m, first, division.rows), columns = rest(n, column, strips * kStrip);
+  const float* a = args.a + matrix * args.stride_a + first * (division.a_along_k ? args.lda : 1);
+  const float* b = args.b + matrix * args.stride_b + column * (kBAlongK ? args.ldb : 1);
+  const int warp = static_cast<int>(threadIdx.x) / 32,
+            column_of_thread = warp % strips * kStrip + static_cast<int>(threadIdx.x) % 32;
+  float* c = args.c + matrix * args.stride_c + (first + warp / strips) * args.ldc + column +
+             column_of_thread;
+  float* const rows_of_a = &device::shared_storage<float>();
+  float* const exchange = rows_of_a + division.rows * row_words(kK);
+
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  copy_rows<kK>(a, args.lda, division.a_along_k, rows, k, division.rows, rows_of_a);
+  float strip[kK][kThreadColumns];
+  load_strip<kK, kBAlongK>(b, args.ldb, columns, k, strips, exchange, strip);
+  device::copy_async_wait<0>();
+  __syncthreads();  // all rows have arrived
+  const int inside = columns - column_of_thread;
+  const float* from = rows_of_a + warp / strips * row_words(kK);
+  int left = (rows - warp / strips + step - 1) / step;  // rows of the warp
+#pragma unroll 1
+  for (; left >= kRowsAtATime; left -= kRowsAtATime) {
+    multiply_rows<kK, kRowsAtATime>(args, from, step, strip, c, inside);
+    from += kRowsAtATime * step * row_words(kK), c += kRowsAtATime * step * args.ldc;
+  }
+  static_assert(kRowsAtATime == 2, "what is left is one row");
+  if (left > 0) multiply_rows<kK, 1>(args, from, step, strip, c, inside);
+}
+
+// A kernel, for K up to `k` and one layout of op(B).
+struct Kernel {
+  int k;
+  bool b_along_k;
+  void (*run)(KernelArgs, Division);
+};
+constexpr int kNumDepths = kMostK / kLeastK;
+template <int... kDepths>
+constexpr auto kernels_for(std::integer_sequence<int, kDepths...>) {
+  return std::array{
+      Kernel{(kDepths + 1) * kLeastK, false, multiply<(kDepths + 1) * kLeastK, false>}...,
+      Kernel{(kDepths + 1) * kLeastK, true, multiply<(kDepths + 1) * kLeastK, true>}...};
+}
+constexpr auto kKernels = kernels_for(std::make_integer_sequence<int, kNumDepths>{});
+
+// Shared memory of a block in bytes: rows of op(A), and columns of op(B) that lie along k.
+std::size_t shared_bytes(const Kernel& kernel, int strips, std::int64_t rows) {
+  const int columns = kernel.b_along_k ? columns_at_a_time(kernel.k) * 32 * strips : 0;
+  return sizeof(float) * static_cast<std::size_t>((rows + columns) * row_words(kernel.k));
+}
+
+// Most rows of a chunk: as many blocks fit as registers allow, or one.
+std::int64_t most_rows(const Kernel& kernel, int strips, const Device& device) {
+  const auto rows_in = [&](std::size_t bytes) {
+    const std::size_t columns = shared_bytes(kernel, strips, 0), row = shared_bytes(kernel, 0, 1);
+    return static_cast<std::int64_t>(bytes < columns ? 0 : (bytes - columns) / row);
+  };
+  const auto blocks = static_cast<std::size_t>(blocks_per_sm(kernel.k));
+  const std::int64_t shared = rows_in(shared_bytes_per_sm(device) / blocks - kReservedSharedBytes);
+  return shared >= kNumWarps / strips ? shared : rows_in(shared_bytes_per_block(device));
+}
+
+// A problem's blocks.
+struct Partition {
+  const Kernel* kernel;
+  int strips;             // see Division
+  std::int64_t rows;      // of a chunk
+  std::int64_t groups;    // of columns
+  std::int64_t chunks;    // of rows
+  std::int64_t pieces;    // of K
+  std::int64_t matrices;  // of the batch
+
+  double blocks() const {
+    return static_cast<double>(groups) * static_cast<double>(chunks) *
+           static_cast<double>(matrices);
+  }
+};
+
+const Kernel& kernel_of(const Problem& problem) {
+  const std::int64_t depth = ceil_div(problem.shape.k, kLeastK);
+  const auto index = static_cast<std::size_t>(std::clamp<std::int64_t>(depth, 1, kNumDepths) - 1);
+  return kKernels[problem.op_b == Op::kT ? kNumDepths + index : index];
+}
+
+// Blocks of `strips` strips, `blocks` of them on each multiprocessor.
+Partition divided(const Kernel& kernel, int strips, int blocks, const Problem& problem,
+                  const Device& device) {
+  const std::int64_t groups = ceil_div(problem.shape.n, std::int64_t{strips} * kStrip);
+  const double slots = static_cast<double>(device.multiprocessors) * blocks;
+  const auto chunks = static_cast<std::int64_t>(
+      slots / (static_cast<double>(groups) * static_cast<double>(problem.batch)));
+  const std::int64_t rows =
+      std::clamp(ceil_div(problem.shape.m, std::max(chunks, std::int64_t{1})),
+                 std::int64_t{kNumWarps / strips}, most_rows(kernel, strips, device));
+  return {.kernel = &kernel,
+          .strips = strips,
+          .rows = rows,
+          .groups = groups,
+          .chunks = ceil_div(problem.shape.m, rows),
+          .pieces = std::max(ceil_div(problem.shape.k, kernel.k), std::int64_t{1}),
+          .matrices = problem.batch};
+}
+
+// Strips times rows of the busiest multiprocessor. An exchange takes as long as so many.
+double strip_rows(const Partition& partition, const Device& device) {
+  constexpr double kExchange = 1.2;  // for each k of a strip
+  const double exchange = partition.kernel->b_along_k ? kExchange * partition.kernel->k : 0.0;
+  return std::ceil(partition.blocks() / device.multiprocessors) * partition.strips *
+         (static_cast<double>(partition.rows) + exchange);
+}
+
+// The widest blocks, unless others take 8 % less: where less of a block lies outside C, more
+// multiprocessors have one, or less is exchanged.
+Partition fastest(const Kernel& kernel, int blocks, const Problem& problem, const Device& device) {
+  constexpr double kMore = 1.08;
+  Partition best = divided(kernel, 1, blocks, problem, device);
+  double least = strip_rows(best, device);
+  for (int strips = 2; strips <= kNumWarps; strips *= 2) {
+    const Partition wider = divided(kernel, strips, blocks, problem, device);
+    const double rows = strip_rows(wider, device);
+    if (rows <= kMore * least) best = wider;
+    least = std::min(least, rows);
+  }
+  return best;
+}
+
+// One block per multiprocessor: op(B) is loaded less often, and blocks of the next launch may
+// start. For many rows two, where they hide the latency of FFMA or of loads of C.
+Partition partition_of(const Problem& problem, const Device& device) {
+  constexpr double kMany = 170.0;
+  const Kernel& kernel = kernel_of(problem);
+  const Partition one = fastest(kernel, 1, problem, device);
+  const bool has_latency = kernel.k > 16 || problem.beta != 0.0F;
+  if (!has_latency || strip_rows(one, device) < kMany) return one;
+  return fastest(kernel, blocks_per_sm(kernel.k), problem, device);
+}
+
+// "12x1024": K up to 12, 1024 columns of a block.
+std::string name_of(const Partition& partition) {
+  return std::to_string(partition.kernel->k) + "x" + std::to_string(partition.strips * kStrip);
+}
+
+// A piece of K is summed, and multiplied by alpha; each piece is added to C.
+std::int64_t rounding_chain(const Partition& partition, const Shape& shape) {
+  return std::min(shape.k, std::int64_t{partition.kernel->k}) + 1 + partition.pieces;
+}
+
+std::vector<PlannedKernel> planned_kernels(const Partition& partition, const Problem& problem) {
+  const Kernel& kernel = *partition.kernel;
+  const std::int64_t rows = std::min(partition.rows, problem.shape.m);
+  const std::int64_t at_a_time = std::int64_t{kRowsAtATime} * kNumWarps / partition.strips;
+  std::vector parameters = {parameter::columns(kStrip),
+                            parameter::each("words of the last vector", problem.shape.k % kLeastK),
+                            parameter::each("a along k", problem.op_a == Op::kN),
+                            parameter::each("strips of a block", partition.strips),
+                            parameter::tiles("rows of a block", rows, at_a_time)};
+  if (kernel.k == kMostK) parameters.push_back(parameter::depth(kMostK));
+  return {{.name = std::to_string(kernel.k) + " k" + (kernel.b_along_k ? ", b along k" : ""),
+           .parameters = std::move(parameters)}};
+}
+
+// Expected times, fitted to 243 timings (NVIDIA H200, driver 580.159.04, CUDA 13.0) with an error
+// of 8 % (root mean square of the logarithm). Without 0.13 µs of the start, because times of
+// AsyncCopy's tiles are expected too short for such problems.
+Parts parts(const Partition& partition, const Problem& problem, const Device& device) {
+  constexpr double kRow = 5.4e-9, kRowOfK = 0.7e-9;  // of a strip; and for each k
+  constexpr double kBandwidth = 4.1e12, kOperandBandwidth = 5e12, kColdBandwidth = 1.6e12;
+  const auto [m, n, k] = problem.shape;
+  const auto batch = static_cast<double>(problem.batch);
+  const double elements = static_cast<double>(m) * static_cast<double>(n) * batch;
+  const double c = sizeof(float) * elements;
+  const double operands =
+      sizeof(float) * static_cast<double>(m + n) * static_cast<double>(k) * batch;
+  const auto pieces = static_cast<double>(partition.pieces);
+  const double loads = problem.beta == 0.0F ? pieces - 1 : pieces;  // of C
+  const double load = c / (c < kH200.warm_operand_bytes ? kBandwidth : kColdBandwidth);
+  const double in_blocks =
+      partition.blocks() * partition.strips * kStrip * static_cast<double>(partition.rows);
+  return {
+      .waves = partition.blocks() /
+               (static_cast<double>(device.multiprocessors) * blocks_per_sm(partition.kernel->k)),
+      .tiles = elements / in_blocks,
+      .multiply = pieces * strip_rows(partition, device) * (kRow + kRowOfK * partition.kernel->k),
+      .move = (pieces * c / kBandwidth + loads * load + operands / kOperandBandwidth) *
+              kH200.multiprocessors / device.multiprocessors};
+}
+
+double seconds(const Partition& partition, const Parts& parts) {
+  constexpr double kStart = 1e-6, kStartOfK = 0.033e-6, kNotHidden = 0.175;
+  return static_cast<double>(partition.pieces) * (kStart + kStartOfK * partition.kernel->k) +
+         std::max(parts.multiply, parts.move) + kNotHidden * std::min(parts.multiply, parts.move);
+}
+
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  const Partition partition = partition_of(problem, device);
+  if (partition.rows == 0 || partition.blocks() > static_cast<double>(kMaxBlocks)) {
+    return {
+        {.choice = {.status = Status::unsupported("C needs more blocks than a CUDA grid has")}}};
+  }
+  const auto blocks = static_cast<std::int64_t>(partition.blocks());
+  const Kernel& kernel = *partition.kernel;
+  const Division division{.strips = partition.strips,
+                          .rows = static_cast<int>(partition.rows),
+                          .groups = Divisor(static_cast<std::uint32_t>(partition.groups)),
+                          .chunks = Divisor(static_cast<std::uint32_t>(partition.chunks)),
+                          .a_along_k = problem.op_a == Op::kN};
+  const device::LaunchConfig config{
+      .kernel = "outer_product",
+      .blocks = blocks,
+      .threads_x = kNumThreads,
+      .shared_bytes = shared_bytes(kernel, partition.strips, partition.rows),
+      .overlaps_previous = device.compute_capability >= 90 &&
+                           cost::spreads_evenly(blocks, blocks_per_sm(kernel.k), device)};
+  const auto enqueue = [=, run = kernel.run, b_along_k = kernel.b_along_k,
+                        most = std::int64_t{kernel.k}](const KernelArgs& args, Stream stream) {
+    Status status;
+    for (std::int64_t k = 0; status.ok() && (k == 0 || k < args.shape.k); k += most) {
+      KernelArgs piece = args;
+      piece.shape.k = std::min(args.shape.k - k, most);
+      piece.a += k * (division.a_along_k ? 1 : args.lda);
+      piece.b += k * (b_along_k ? 1 : args.ldb);
+      piece.beta = k == 0 ? args.beta : 1.0F;
+      device::LaunchConfig launched = config;
+      launched.adds_to_c = k > 0;
+      status = device::launch(launched, stream, run, piece, division);
+    }
+    return status;
+  };
+  const Parts expected = parts(partition, problem, device);
+  return {{.choice = {.configuration = name_of(partition),
+                      .rounding_chain = rounding_chain(partition, problem.shape),
+                      .enqueue = enqueue,
+                      .kernels = [=] { return planned_kernels(partition, problem); }},
+           .seconds = seconds(partition, expected),
+           .parts = expected}};
+}
+
+// Opts in to more than 48 KiB of shared memory per block.
+Status setup() {
+  const std::size_t bytes = shared_bytes_per_block(device::current());
+  for (const Kernel& kernel : kKernels) {
+    if (Status s = device::allow_shared_memory(kernel.run, bytes); !s.ok()) return s;
+  }
+  return {};
+}
+
+constexpr std::int64_t kTileSizes[] = {4, 8, 32, 48, 128};
+
+extern const Stage stage;
+const Stage stage{
+    .name = "OuterProduct",
+    .idea = "a strip of op(B) in registers, past which rows stream: C is written like a fill",
+    .requirements = {.compute_capability = 80, .not_on_simt = {}},
+    .restrictions = {.most_m = kMaxBlocks, .most_n = kMaxBlocks},
+    .takes_transposed = true,
+    .takes_batches = true,
+    .tile_sizes = kTileSizes,
+    .candidates = candidates,
+    .setup = setup,
+};
+
+}  // namespace tilegate::outer_product
