@@ -1,4 +1,4 @@
-// OuterProduct: for K up to 48, where a product takes little longer than storing C.
+// OuterProduct: for K up to 48, where storing C takes much of the time.
 //
 // New against AsyncCopy: no tiles of C. A warp keeps a strip of op(B), K×128, in registers. It
 // multiplies one row of op(A) after another by it and stores each at once, so that C is stored all
@@ -29,15 +29,15 @@ constexpr int kThreadColumns = 4, kRowsAtATime = 2;  // results of a thread at a
 constexpr int kStrip = 32 * kThreadColumns;          // columns of a warp; a thread's are 32 apart
 constexpr int kLeastK = 4, kMostK = 48;              // K of a kernel is a multiple of 4
 
-// Registers of op(B): kK · kThreadColumns.
+// The strip takes kK · kThreadColumns registers.
 constexpr int blocks_per_sm(int k) { return k <= 24 ? 2 : 1; }
 
 // Words of a row of op(A) in shared memory: an odd number of vectors, so that neighbouring rows
 // begin in different banks.
 constexpr __host__ __device__ int row_words(int k) { return k % 8 == 4 ? k : k + 4; }
 
-// Of kThreadColumns, so many at a time go through shared memory where op(B) lies along k: these
-// take at most 90 KiB.
+// Columns of a thread that go through shared memory at a time, where op(B) lies along k. A block's
+// take at most 88 KiB.
 constexpr __host__ __device__ int columns_at_a_time(int k) { return k <= 20 ? 4 : k <= 40 ? 2 : 1; }
 
 // How C is divided among blocks: `groups` of `strips` strips of 128 columns, and chunks of `rows`
@@ -48,9 +48,9 @@ struct Division {
   bool a_along_k;  // rows of op(A) lie along k
 };
 
-// to ← `count` rows of kK words along k; zeros where `from` has no more than `rows` rows and
-// `words` words. By all threads of a block; completes with copy_async_wait. Of each kOf rows of
-// `from` only the first kRun are copied.
+// to ← `count` rows of kK words along k, from `from` on; zeros beyond its `rows` rows and `words`
+// words. By all threads of a block; completes with copy_async_wait. Of each kOf rows of `from` only
+// the first kRun are copied.
 template <int kK, int kRun = 1, int kOf = 1>
 __device__ void copy_rows(const float* from, std::int64_t ld, bool along_k, int rows, int words,
                           int count, float* to) {
@@ -168,19 +168,19 @@ __device__ void multiply_rows(const KernelArgs& args, const float* a, int step,
   }
 }
 
-// A chunk and a group. blockIdx.x counts groups first, which share rows of op(A) and of C.
+// A block computes a chunk of rows in a group of columns. blockIdx.x counts groups first.
 template <int kK, bool kBAlongK>
 __global__ void __launch_bounds__(kNumThreads, blocks_per_sm(kK))
     multiply(KernelArgs args, Division division) {
-  const unsigned chunks = division.groups.quotient(blockIdx.x),
-                 group = division.groups.remainder(blockIdx.x, chunks),
-                 matrix = division.chunks.quotient(chunks),
-                 chunk = division.chunks.remainder(chunks, matrix);
+  const unsigned of_batch = division.groups.quotient(blockIdx.x),
+                 group = division.groups.remainder(blockIdx.x, of_batch),
+                 matrix = division.chunks.quotient(of_batch),
+                 chunk = division.chunks.remainder(of_batch, matrix);
   const auto rest = [](std::int64_t extent, std::int64_t first, int most) {
     return static_cast<int>(min(extent - first, std::int64_t{most}));
   };
-  const auto [m, n, all_k] = args.shape;
-  const auto k = static_cast<int>(all_k);
+  const std::int64_t m = args.shape.m, n = args.shape.n;
+  const auto k = static_cast<int>(args.shape.k);
   const int strips = division.strips, step = kNumWarps / strips;  // rows of the block at a time
   const std::int64_t first = std::int64_t{chunk} * division.rows;
   const std::int64_t column = std::int64_t{group} * strips * kStrip;
@@ -233,7 +233,7 @@ constexpr std::size_t shared_bytes(const Kernel& kernel, int strips, std::int64_
   const int columns = kernel.b_along_k ? columns_at_a_time(kernel.k) * 32 * strips : 0;
   return sizeof(float) * static_cast<std::size_t>((rows + columns) * row_words(kernel.k));
 }
-constexpr std::size_t kLeastShared = std::size_t{99} << 10;  // of a block, on any GPU
+constexpr std::size_t kLeastShared = std::size_t{99} << 10;  // of a block, from 8.0 on
 static_assert(std::ranges::all_of(kKernels, [](const Kernel& kernel) {
   return shared_bytes(kernel, kNumWarps, kNumWarps) <= kLeastShared;
 }));
@@ -300,8 +300,8 @@ double strip_rows(const Partition& partition, const Device& device) {
          (static_cast<double>(partition.rows) + exchange);
 }
 
-// The widest blocks, unless others take 8 % less: where less of a block lies outside C, more
-// multiprocessors have one, or less is exchanged.
+// The widest blocks that take at most 8 % more than the least. Narrow ones take less where less of
+// a block lies outside C, more multiprocessors have one, or less is exchanged.
 Partition fastest(const Kernel& kernel, int blocks, const Problem& problem, const Device& device) {
   constexpr double kMore = 1.08;
   Partition best = divided(kernel, 1, blocks, problem, device);
@@ -321,8 +321,8 @@ Partition partition_of(const Problem& problem, const Device& device) {
   constexpr double kMany = 170.0;
   const Kernel& kernel = kernel_of(problem);
   const Partition one = fastest(kernel, 1, problem, device);
-  const bool has_latency = kernel.k > 16 || problem.beta != 0.0F;
-  if (!has_latency || strip_rows(one, device) < kMany) return one;
+  const bool hides_latency = kernel.k > 16 || problem.beta != 0.0F;
+  if (!hides_latency || strip_rows(one, device) < kMany) return one;
   return fastest(kernel, blocks_per_sm(kernel.k), problem, device);
 }
 
@@ -363,7 +363,7 @@ Parts parts(const Partition& partition, const Problem& problem, const Device& de
       sizeof(float) * static_cast<double>(m + n) * static_cast<double>(k) * batch;
   const auto pieces = static_cast<double>(partition.pieces);
   const double loads = problem.beta == 0.0F ? pieces - 1 : pieces;  // of C
-  const double load = c / (c < kH200.warm_operand_bytes ? kBandwidth : kColdBandwidth);
+  const double load_seconds = c / (c < kH200.warm_operand_bytes ? kBandwidth : kColdBandwidth);
   const double in_blocks =
       partition.blocks() * partition.strips * kStrip * static_cast<double>(partition.rows);
   return {
@@ -371,11 +371,11 @@ Parts parts(const Partition& partition, const Problem& problem, const Device& de
                (static_cast<double>(device.multiprocessors) * blocks_per_sm(partition.kernel->k)),
       .tiles = elements / in_blocks,
       .multiply = pieces * strip_rows(partition, device) * (kRow + kRowOfK * partition.kernel->k),
-      .move = (pieces * c / kBandwidth + loads * load + operands / kOperandBandwidth) *
+      .move = (pieces * c / kBandwidth + loads * load_seconds + operands / kOperandBandwidth) *
               kH200.multiprocessors / device.multiprocessors};
 }
 
-// Less by kLess: those of other rungs are too short for such K, and Sgemm compares them. Without it
+// Times kLess: the expected times of other rungs are too short for such K. Without it
 // Sgemm lost 2.1 % of the speed of the better choice on 252 problems, with it 0.4 %.
 double seconds(const Partition& partition, const Parts& parts) {
   constexpr double kStart = 1.13e-6, kStartOfK = 0.033e-6, kNotHidden = 0.175, kLess = 0.9;
