@@ -442,7 +442,8 @@ constexpr std::int64_t kTileSizes[] = {4, 8, 32, 48, 128};
 extern const Stage stage;
 const Stage stage{
     .name = "OuterProduct",
-    .idea = "a strip of op(B) in registers, past which rows stream: C is written like a fill",
+    .idea =
+        "for small K: rows times a strip of op(B) in registers, so that C is stored all the time",
     .requirements = {.compute_capability = 80, .not_on_simt = {}},
     .restrictions = {.most_m = kMaxBlocks, .most_n = kMaxBlocks},
     .takes_transposed = true,
