@@ -53,6 +53,7 @@ def shapes_block(repository: Path) -> str:
         "shapes.md",
         sets=_sets(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
         shapes_made_on=provenance(shapes, shapes.benchmarks.values()),
+        random_made_on=provenance(random, random.benchmarks.values()),
         forms=forms and _by_form(forms),
         forms_made_on=forms and provenance(forms, forms.benchmarks.values()),
         tuned=kept_outside(
