@@ -37,6 +37,7 @@ def test_the_page_says_what_the_choice_keeps():
         "shapes.md",
         sets=[],
         shapes_made_on="",
+        random_made_on="",
         forms=None,
         tuned=kept_outside(outside, [cell]),
         percent=percent,
