@@ -375,8 +375,8 @@ Parts parts(const Partition& partition, const Problem& problem, const Device& de
               kH200.multiprocessors / device.multiprocessors};
 }
 
-// Times kLess: the expected times of other rungs are too short for such K. Without it
-// Sgemm lost 2.1 % of the speed of the better choice on 252 problems, with it 0.4 %.
+// Times kLess: the expected times of other rungs are too short for such K. Without it Sgemm lost
+// 2.1 % of the speed of the better choice on 252 problems, with it 0.4 % (notes).
 double seconds(const Partition& partition, const Parts& parts) {
   constexpr double kStart = 1.13e-6, kStartOfK = 0.033e-6, kNotHidden = 0.175, kLess = 0.9;
   return kLess *

@@ -99,7 +99,7 @@ __device__ __forceinline__ void store_results(const KernelArgs& target, int own_
     // before the row. Narrow tiles would lose more to the additional, partial stores.
     constexpr bool kWholeLines = Config::kBlockN >= 128;
     constexpr int kStores = (Config::kBlockN + (kWholeLines ? 62 : 31)) / 32;
-    // f(i, index in C, sum) for the thread's elements of a row.
+    // f(i, row, col) for the thread's elements of a row.
     const auto for_each = [&](int row, const auto& f) {
       const auto before = reinterpret_cast<std::uintptr_t>(target.c + row * target.ldc) % 128;
       const int first = thread % 32 - (kWholeLines ? static_cast<int>(before / sizeof(float)) : 0);
@@ -107,14 +107,16 @@ __device__ __forceinline__ void store_results(const KernelArgs& target, int own_
       for (int i = 0; i < kStores; ++i) {
         const int col = first + 32 * i;
         if (row >= rows || col < own_col || col >= cols) continue;
-        f(i, row * target.ldc + col, sum_slices<Config>(row, col));
+        f(i, row, col);
       }
     };
     constexpr int kStep = Config::kNumThreads / 32;
     int row = own_row + thread / 32;
     if (target.beta == 0.0F) {
       for (; row < rows; row += kStep) {
-        for_each(row, [&](int, std::int64_t at, float sum) { target.c[at] = target.alpha * sum; });
+        for_each(row, [&](int, int at_row, int col) {
+          target.c[at_row * target.ldc + col] = target.alpha * sum_slices<Config>(at_row, col);
+        });
       }
     }
     // Of so many rows all loads of C come before the first store: the compiler must assume that
@@ -124,12 +126,15 @@ __device__ __forceinline__ void store_results(const KernelArgs& target, int own_
       float old[kRows][kStores];
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        for_each(row + r * kStep, [&](int i, std::int64_t at, float) { old[r][i] = target.c[at]; });
+        for_each(row + r * kStep, [&](int i, int at_row, int col) {
+          old[r][i] = target.c[at_row * target.ldc + col];
+        });
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        for_each(row + r * kStep, [&](int i, std::int64_t at, float sum) {
-          target.c[at] = target.alpha * sum + target.beta * old[r][i];
+        for_each(row + r * kStep, [&](int i, int at_row, int col) {
+          target.c[at_row * target.ldc + col] =
+              target.alpha * sum_slices<Config>(at_row, col) + target.beta * old[r][i];
         });
       }
     }
