@@ -41,45 +41,48 @@ inline constexpr std::array kTiles = {
     Tile{.s = 32, .x = 128, .k = 64, .lanes_s = 2},
 };
 using AllTiles = std::make_index_sequence<kTiles.size()>;
-// For a large operand that allows no vectors: 4×64, 16×64, 24×128 and 32×128.
-using WordTiles = std::index_sequence<1, 3, 5, 7>;
+// For shifted rows. 1×32 would be slower than 4×64, and 32×64 need more registers than two blocks
+// have.
+using ShiftedTiles = std::index_sequence<1, 2, 3, 4, 5, 7>;
 inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};
 
-// Wavefronts of shared memory per FFMA of a warp: lanes have different vectors of the large
-// operand; they share those of the small one, which take two wavefronts each.
-constexpr double wavefronts(const Tile& tile) {
+// Wavefronts of shared memory per FFMA of a warp. Lanes have different words of the large operand,
+// in vectors if its rows are aligned; of shifted rows along k each word takes two wavefronts. They
+// share the vectors of the small operand, which take two each.
+constexpr double wavefronts(const Tile& tile, Along along, bool aligned) {
   const double thread_x = tile.x * tile.lanes_s / 32.0,
                thread_s = double{1} * tile.s / tile.lanes_s;
   const double small = thread_s < 4 ? 1.0 : thread_s / 2;
-  return (thread_x / tile.lanes_s + small) / (thread_x * thread_s);
+  const double per_word = aligned ? 1.0 / tile.lanes_s : along == Along::kX ? 1.0 : 2.0;
+  return (thread_x * per_word + small) / (thread_x * thread_s);
 }
 
 // A kernel: a tile, for one layout of the large operand.
 struct Kernel {
   Tile tile;
   Along along;
-  bool vector;
+  bool aligned;  // see Config
   void (*run)(Task);
   std::size_t (*shared_bytes)(int depth);
 };
 
-template <std::size_t kIndex, Along kAlong, bool kVector>
+template <std::size_t kIndex, Along kAlong, bool kAligned>
 constexpr Kernel kernel() {
   constexpr const Tile& kTile = kTiles[kIndex];
-  using C = Config<kTile.s, kTile.x, kTile.k, kTile.lanes_s, kTile.blocks_per_sm, kAlong, kVector>;
+  using C = Config<kTile.s, kTile.x, kTile.k, kTile.lanes_s, kTile.blocks_per_sm, kAlong, kAligned>;
   // Below s = 4 the order does not matter: the loop waits for memory.
   using Order = std::conditional_t<(kTile.s < 4), CompilerOrder, SourceOrder>;
-  return {kTile, kAlong, kVector, multiply<C, Order>, shared_bytes<C>};
+  return {kTile, kAlong, kAligned, multiply<C, Order>, shared_bytes<C>};
 }
 
-template <std::size_t... kIndex, std::size_t... kWordIndex>
+template <std::size_t... kIndex, std::size_t... kShifted>
 constexpr auto all_kernels(std::index_sequence<kIndex...> /*of kTiles*/,
-                           std::index_sequence<kWordIndex...> /*of kTiles*/) {
+                           std::index_sequence<kShifted...> /*of kTiles*/) {
   return std::array{kernel<kIndex, Along::kX, true>()..., kernel<kIndex, Along::kK, true>()...,
-                    kernel<kWordIndex, Along::kX, false>()...,
-                    kernel<kWordIndex, Along::kK, false>()...};
+                    kernel<kShifted, Along::kX, false>()...,
+                    kernel<kShifted, Along::kK, false>()...};
 }
-inline constexpr auto kKernels = all_kernels(AllTiles{}, WordTiles{});
+inline constexpr auto kKernels = all_kernels(AllTiles{}, ShiftedTiles{});
 
 // Depth of the ring: as many k tiles as fit beside the multiprocessor's other blocks; at least two,
 // even if fewer blocks fit then.
@@ -96,7 +99,7 @@ struct Roles {
   bool short_is_m;
   std::int64_t s, x;
   Along along;         // of the large operand
-  bool vector;         // it allows vectors
+  bool aligned;        // its rows begin at multiples of 16 bytes
   bool small_along_k;  // as in Task
 };
 
@@ -107,14 +110,14 @@ inline Roles roles_of(const Problem& problem) {
             .s = shape.m,
             .x = shape.n,
             .along = problem.op_b == Op::kN ? Along::kX : Along::kK,
-            .vector = allows_vectors(problem, Operand::kB),
+            .aligned = allows_vectors(problem, Operand::kB),
             .small_along_k = problem.op_a == Op::kN};
   }
   return {.short_is_m = false,
           .s = shape.n,
           .x = shape.m,
           .along = problem.op_a == Op::kN ? Along::kK : Along::kX,
-          .vector = allows_vectors(problem, Operand::kA),
+          .aligned = allows_vectors(problem, Operand::kA),
           .small_along_k = problem.op_b == Op::kT};
 }
 
@@ -153,10 +156,10 @@ inline Task make_task(const KernelArgs& args, const Roles& roles, int k_splits, 
 
 // Expected time of a configuration.
 //
-// The constants were fitted to 354 timings (NVIDIA H200, driver 580.159.04, CUDA 13.0, operands
-// warm), with an error of 9 % (root mean square of the logarithm). A fit to two thirds of the
-// problems had an error of 11 % on the others. Rates are per multiprocessor, and used for other
-// GPUs, too.
+// The constants were fitted to 354 timings with aligned rows, and to 573 with shifted rows
+// (NVIDIA H200, driver 580.159.04, CUDA 13.0, operands warm), with errors of 9 and 10 % (root mean
+// square of the logarithm). Fits to two thirds of the problems had errors of 11 and 10 % on the
+// others. Rates are per multiprocessor, and used for other GPUs, too.
 
 // What the time of the first kernel depends on.
 struct Work {
@@ -171,7 +174,7 @@ struct Work {
   int blocks_per_sm;
   int k_splits;
   Along along;
-  bool vector;  // copies of the large operand have 16 bytes
+  bool aligned;  // see Config
 };
 
 // The second kernel: its start, and the time per split.
@@ -179,35 +182,43 @@ inline double add_seconds(int k_splits) {
   return k_splits == 1 ? 0.0 : 1.41e-6 + 0.01e-6 * k_splits;
 }
 
+// What depends on the layout of the large operand.
+struct Rates {
+  double memory, copies;  // bytes per second of a multiprocessor: of all together, of one alone
+  double start;           // seconds of the kernel
+  double cycles, cycles_per_wavefront;  // per FFMA of a warp; the minimum is 0.25
+};
+constexpr Rates rates_of(Along along, bool aligned) {
+  const bool x = along == Along::kX;
+  if (aligned) {
+    return {x ? 31.2e9 : 26e9, 56.8e9, 0.16e-6, x ? 0.352 : 0.41, x ? 0.704 : 0.21};
+  }
+  return {x ? 21.5e9 : 19.4e9, 26.9e9, 0.0, x ? 0.268 : 0.229, x ? 1.498 : 1.261};
+}
+
 inline Candidate predicted(Choice choice, const Work& work, const Device& device) {
-  const double memory_rate = work.along == Along::kX ? 31.2e9 : 26e9;  // 4.1, 3.4 TB/s
-  constexpr double kCopyRate = 56.8e9;       // limit of one multiprocessor
-  constexpr double kWordIssueRate = 61.6e9;  // of copies of single words, while no FFMA is issued
-  constexpr double kStart = 0.16e-6;         // of the kernel
+  const Rates rates = rates_of(work.along, work.aligned);
   constexpr double kResult = 0.89e-9;        // adds the warps' sums
   constexpr double kColumnResult = 0.53e-9;  // more, for stores along short columns of C
-  // Factors of the time to issue FFMA and copies: one block where two fit; operands that L2 does
-  // not keep.
+  // Factors: of the time of the main loop, for one block where two fit; of the time to issue FFMA,
+  // for operands that L2 does not keep.
   constexpr double kAlone = 1.12, kCold = 1.09;
 
   const int multiprocessors = std::max(device.multiprocessors, 1);
   const auto busiest = static_cast<double>(ceil_div(work.blocks, multiprocessors));
   const double tiles = busiest * static_cast<double>(work.block_tiles);
-  // Cycles per FFMA of a warp; the minimum is 0.25.
-  const double cycles =
-      work.along == Along::kX ? 0.352 + 0.704 * work.wavefronts : 0.41 + 0.21 * work.wavefronts;
-  const double issue = (tiles * work.tile_ffma * cycles / kH200.clock +
-                        (work.vector ? 0.0 : tiles * work.tile_bytes / kWordIssueRate)) *
-                       (busiest < work.blocks_per_sm ? kAlone : 1.0) *
+  const double issue = tiles * work.tile_ffma *
+                       (rates.cycles + rates.cycles_per_wavefront * work.wavefronts) / kH200.clock *
                        (work.bytes > kH200.warm_operand_bytes ? kCold : 1.0);
-  const double main_loop = std::max(
-      {work.bytes / (memory_rate * multiprocessors), tiles * work.tile_bytes / kCopyRate, issue});
+  const double main_loop = (busiest < work.blocks_per_sm ? kAlone : 1.0) *
+                           std::max({work.bytes / (rates.memory * multiprocessors),
+                                     tiles * work.tile_bytes / rates.copies, issue});
   const double results = busiest * (work.results * kResult + work.column_results * kColumnResult);
-  const double seconds = kStart + main_loop + results + add_seconds(work.k_splits);
+  const double seconds = rates.start + main_loop + results + add_seconds(work.k_splits);
   const double slots = static_cast<double>(multiprocessors) * work.blocks_per_sm;
   const Parts parts{.waves = static_cast<double>(work.blocks) / slots,
                     .multiply = issue,
-                    .move = work.bytes / (memory_rate * multiprocessors),
+                    .move = work.bytes / (rates.memory * multiprocessors),
                     .add = add_seconds(work.k_splits)};
   return {std::move(choice), seconds, parts};
 }

@@ -73,7 +73,7 @@ std::vector<PlannedKernel> planned_kernels(const Shape& shape, const Roles& role
           ? std::array{parameter::rows(kernel.tile.s), parameter::columns(kernel.tile.x)}
           : std::array{parameter::columns(kernel.tile.s), parameter::rows(kernel.tile.x)};
   PlannedKernel multiply{
-      .name = name_of(unsplit, roles) + (kernel.vector ? " vectors" : " words") +
+      .name = name_of(unsplit, roles) + (kernel.aligned ? " aligned" : " shifted") +
               (kernel.along == Along::kK ? " along k" : ""),
       .parameters = {
           s_and_x[0], s_and_x[1], parameter::depth(kernel.tile.k),
@@ -109,11 +109,11 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                                         ? 0.0
                                         : row_words * static_cast<double>(std::min<std::int64_t>(
                                                           kernel.tile.s, roles.s)),
-                  .wavefronts = wavefronts(kernel.tile),
+                  .wavefronts = wavefronts(kernel.tile, kernel.along, kernel.aligned),
                   .blocks_per_sm = kernel.tile.blocks_per_sm,
                   .k_splits = partition.k_splits,
                   .along = kernel.along,
-                  .vector = kernel.vector};
+                  .aligned = kernel.aligned};
   Choice choice{.configuration = name_of(partition, roles),
                 .rounding_chain = rounding_chain(shape, partition),
                 .workspace_bytes =
@@ -130,7 +130,7 @@ std::vector<const Kernel*> useful_kernels(const Roles& roles) {
   std::vector<const Kernel*> kernels;
   for (const Kernel& kernel : kKernels) {
     const bool covers = kernel.tile.s >= std::min(roles.s, kLargestStrip);
-    if (!covers || kernel.along != roles.along || kernel.vector != roles.vector) continue;
+    if (!covers || kernel.along != roles.along || kernel.aligned != roles.aligned) continue;
     const Tile& least = kernels.empty() ? kernel.tile : kernels.front()->tile;
     const bool narrower = kernel.tile.s <= 2 * least.s && kernel.tile.x < least.x;
     if (kernel.tile.s == least.s || narrower) kernels.push_back(&kernel);

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -31,16 +32,19 @@ inline constexpr int kMinDepth = 2, kMaxDepth = 10;  // of the ring, in k tiles
 // computes kBlockS×kBlockX of C in k tiles of kBlockK; a warp has kLanesS lanes along s and the
 // others along x; the warps are along k.
 template <int kBlockS_, int kBlockX_, int kBlockK_, int kLanesS_, int kBlocksPerSm_,
-          Along kBigAlong_, bool kVector_>
+          Along kBigAlong_, bool kAligned_>
 struct Config {
   static constexpr int kBlockS = kBlockS_, kBlockX = kBlockX_, kBlockK = kBlockK_;
   static constexpr int kLanesS = kLanesS_, kBlocksPerSm = kBlocksPerSm_;
   static constexpr Along kBigAlong = kBigAlong_;
-  static constexpr bool kVector = kVector_;  // copies of the large operand have 16 bytes, or 4
+  // Whether rows of the large operand begin at multiples of 16 bytes. Copies have 16 bytes anyway.
+  // Rows that begin anywhere lie shifted in shared memory, by 0 to 3 words: see Shift.
+  static constexpr bool kAligned = kAligned_;
 
   static constexpr int kLanesX = 32 / kLanesS;
   static constexpr int kThreadS = kBlockS / kLanesS, kThreadX = kBlockX / kLanesX;
-  static constexpr int kVectorS = std::min(kThreadS, 4), kVectorX = std::min(kThreadX, 4);
+  static constexpr int kVectorS = std::min(kThreadS, 4),
+                       kVectorX = kAligned ? std::min(kThreadX, 4) : 1;
   static constexpr int kWarpK = kBlockK / kNumWarps;
   static_assert(kBlockS % kLanesS == 0 && kBlockX % kLanesX == 0,
                 "elements of the tile without a thread");
@@ -48,10 +52,10 @@ struct Config {
   static_assert(kWarpK % 4 == 0, "an operand along k is read four elements at a time");
 
   // A k tile has the large operand's layout in memory. Rows along k are padded by four words, so
-  // that vectors of neighbouring rows are in different banks.
+  // that vectors of neighbouring rows are in different banks. Shifted rows have four words more.
   static constexpr int kBigRows = kBigAlong == Along::kX ? kBlockK : kBlockX;
   static constexpr int kBigCols = kBigAlong == Along::kX ? kBlockX : kBlockK;
-  static constexpr int kBigStride = kBigAlong == Along::kX ? kBlockX : kBlockK + 4;
+  static constexpr int kBigStride = kBigCols + (kBigAlong == Along::kX && kAligned ? 0 : 4);
 
   // The small operand has the layout (k, s) in a k tile, transposed or not. With a power of two of
   // columns each thread copies within one column; the padding avoids bank conflicts of transposed
@@ -103,6 +107,24 @@ struct Task {
   int depth;
 };
 
+// Words from the last multiple of 16 bytes to p.
+inline __device__ int words_past_vector(const float* p) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(p) / sizeof(float) % 4);
+}
+
+// How far rows of the large operand lie shifted in its tile.
+template <typename Config>
+class Shift {
+ public:
+  // `first`: the tile's first element.
+  __device__ Shift(const float* first, std::int64_t ld)
+      : first_(words_past_vector(first)), step_(static_cast<int>(ld % 4)) {}
+  __device__ int of_row(int row) const { return Config::kAligned ? 0 : (first_ + row * step_) % 4; }
+
+ private:
+  int first_, step_;
+};
+
 // Copies to the ring: each thread issues the same asynchronous copies for every k tile. Outside the
 // operand zeros are written and nothing is read.
 
@@ -114,6 +136,12 @@ struct CopyPosition {
   int rows;                  // rows of the operand from the first copy on, if rows are not k
 
   static constexpr int kNever = 1 << 30;
+};
+
+// The same of rows that begin anywhere.
+struct ShiftedPosition : CopyPosition {
+  int first;  // words of the first copy that lie before the operand
+  int end;    // its words that lie inside the row, if rows are along x
 };
 
 // Copies tiles of kRows×kCols, kWidth columns per copy; k is the row, or with kAlongK the column.
@@ -131,7 +159,8 @@ struct TileCopies {
   static_assert(kCopies == 1 || kRows % kRowStep == 0, "the last copy would leave the tile");
 
   // `first`: the first tile; `left`: x or s of the operand from there on.
-  static __device__ CopyPosition start(const float* first, std::int64_t ld, std::int64_t left) {
+  static __device__ CopyPosition start(const float* first, std::int64_t ld, std::int64_t left,
+                                       bool /*is_begin*/ = false) {
     const int row = static_cast<int>(threadIdx.x) / kPerRow;
     const int col = static_cast<int>(threadIdx.x) % kPerRow * kWidth;
     const int inside = static_cast<int>(min(left, std::int64_t{kAlongK ? kRows : kCols}));
@@ -158,10 +187,93 @@ struct TileCopies {
   }
 };
 
+// Copies of rows that begin anywhere: 16 bytes each, from the last multiple of 16 bytes on. So rows
+// of the tile, kRows of kRowWords words, begin with up to 3 words that lie before the row in
+// memory. `next`, k and col are those of a copy's first word. These are kPerRow of a row's copies,
+// from kFirst on; the last four words are copied only if the row is shifted.
+//
+// Words before the operand, or past its end, are not read; other words outside the row may be.
+template <int kRows, int kRowWords, bool kAlongK, int kFirst, int kPerRow>
+struct ShiftedCopies {
+  static constexpr int kRowStep = kNumThreads / kPerRow;             // rows from copy to copy
+  static constexpr int kCopies = (kRows + kRowStep - 1) / kRowStep;  // per thread
+  static constexpr int kThreads = std::min(kNumThreads, kRows* kPerRow);
+  static constexpr int kCols = kRowWords - 4, kBlockK = kAlongK ? kCols : kRows;
+  static_assert(kCopies == 1 || (kRows % kRowStep == 0 && kRowStep % 4 == 0),
+                "rows of a thread have one shift");
+
+  static __device__ ShiftedPosition start(const float* first, std::int64_t ld, std::int64_t left,
+                                          bool is_begin) {
+    const int row = static_cast<int>(threadIdx.x) / kPerRow;
+    const int to_col = 4 * (kFirst + static_cast<int>(threadIdx.x) % kPerRow);
+    const float* const begin = first + row * ld;
+    const int shift = words_past_vector(begin), col = to_col - shift;
+    const int inside = static_cast<int>(min(left, std::int64_t{kAlongK ? kRows : kRowWords}));
+    const bool is_needed = col < kCols && (kAlongK || col < inside);
+    return {{.next = begin + col,
+             .to = 4U * (row * kRowWords + to_col),
+             .k = !is_needed ? CopyPosition::kNever
+                  : kAlongK  ? col
+                             : row,
+             .rows = inside - row},
+            is_begin && row == 0 && to_col == 0 ? shift : 0,
+            inside - col};
+  }
+
+  static __device__ void copy(ShiftedPosition& at, std::int64_t ld, device::SharedAddress tile,
+                              int k_left) {
+    const int rows = !kAlongK ? k_left - at.k : at.k < k_left ? at.rows : 0;
+    if (kThreads == kNumThreads || static_cast<int>(threadIdx.x) < kThreads) {
+#pragma unroll
+      for (int i = 0; i < kCopies; ++i) {
+        const int row = i * kRowStep;
+        const float* const from = at.next + row * ld;
+        const device::SharedAddress to = tile + at.to + 4U * row * kRowWords;
+        // Past the end of k are zeros. Past the end of x is what follows, or in the last row, where
+        // nothing may follow, zeros.
+        const int end = kAlongK ? k_left - at.k : row == rows - 1 ? at.end : 4;
+        if (i == 0 && at.first > 0) {
+#pragma unroll
+          for (int word = 1; word < 4; ++word) {
+            device::copy_async<4>(to + 4U * word, from + word, at.first <= word && word < end);
+          }
+        } else {
+          device::copy_async_part(to, from, row < rows ? min(end, 4) : 0);
+        }
+      }
+      at.first = 0;
+    }
+    at.next += kAlongK ? kBlockK : kBlockK * ld;
+  }
+};
+
+// All copies of such a tile. `is_begin`: it is the operand's first.
+template <int kRows, int kRowWords, bool kAlongK>
+struct ShiftedTileCopies {
+  static constexpr int kPerRow = kRowWords / 4 - 1;
+  using Most = ShiftedCopies<kRows, kRowWords, kAlongK, 0, kPerRow>;
+  using Last = ShiftedCopies<kRows, kRowWords, kAlongK, kPerRow, 1>;
+  struct Position {
+    ShiftedPosition most, last;
+  };
+
+  static __device__ Position start(const float* first, std::int64_t ld, std::int64_t left,
+                                   bool is_begin) {
+    return {Most::start(first, ld, left, is_begin), Last::start(first, ld, left, is_begin)};
+  }
+  static __device__ void copy(Position& at, std::int64_t ld, device::SharedAddress tile,
+                              int k_left) {
+    Most::copy(at.most, ld, tile, k_left);
+    Last::copy(at.last, ld, tile, k_left);
+  }
+};
+
 // The large operand in its layout in memory.
-template <typename C>
-using BigCopies = TileCopies<C::kBigRows, C::kBigCols, C::kVector ? 4 : 1,
-                             C::kBigAlong == Along::kK, C::kBigStride, 1>;
+template <typename C, bool kAlongK = C::kBigAlong == Along::kK>
+using BigCopies =
+    std::conditional_t<C::kAligned,
+                       TileCopies<C::kBigRows, C::kBigCols, 4, kAlongK, C::kBigStride, 1>,
+                       ShiftedTileCopies<C::kBigRows, C::kBigStride, kAlongK>>;
 
 // The small operand to (k, s).
 template <typename C>
@@ -213,6 +325,16 @@ __device__ void load_words(float* v, const float* smem) {
   }
 }
 
+// v ← words shift … shift + 3 of v and `next`, for shift of 0 to 3. Registers have no index, so by
+// two shifts, each of 0 or more words.
+inline __device__ void shift_words(float (&v)[4], const float (&next)[4], int shift) {
+  const float by_two[5] = {shift & 2 ? v[2] : v[0], shift & 2 ? v[3] : v[1],
+                           shift & 2 ? next[0] : v[2], shift & 2 ? next[1] : v[3],
+                           shift & 2 ? next[2] : next[0]};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) v[i] = shift & 1 ? by_two[i + 1] : by_two[i];
+}
+
 // small ← kSize columns from `s` on of row k of the small operand's tile.
 template <typename Config, int kSize>
 __device__ void load_small(float (&small)[kSize], const KTile<Config>& tile, int k, int s) {
@@ -225,7 +347,8 @@ __device__ void load_small(float (&small)[kSize], const KTile<Config>& tile, int
 // acc += the products of the warp's slice of a k tile, from k `first` on; the fragments of the next
 // k are loaded before those of this k are multiplied. Rows of the large operand lie along x.
 template <typename Config>
-__device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lane<Config>& lane,
+__device__ void multiply_along_x(const KTile<Config>& tile, const Shift<Config>& shift, int first,
+                                 const Lane<Config>& lane,
                                  float (&acc)[Config::kThreadX][Config::kThreadS]) {
   constexpr int kVector = Config::kVectorX;
   // idea:begin Skinny
@@ -233,7 +356,8 @@ __device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lan
   const auto load = [&](int step) {
 #pragma unroll
     for (int i = 0; i < Config::kThreadX; i += kVector) {
-      load_words<kVector>(&big[step % 2][i], &tile.big[first + step][lane.x(i)]);
+      load_words<kVector>(&big[step % 2][i],
+                          &tile.big[first + step][shift.of_row(first + step) + lane.x(i)]);
     }
     load_small(small[step % 2], tile, first + step, lane.s());
   };
@@ -249,14 +373,29 @@ __device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lan
 // The same with rows along k: four k of a row per load, replaced after their last use. These take
 // more registers, so that only eight columns of the small operand are loaded ahead.
 template <typename Config>
-__device__ void multiply_along_k(const KTile<Config>& tile, int first, const Lane<Config>& lane,
+__device__ void multiply_along_k(const KTile<Config>& tile, const Shift<Config>& shift, int first,
+                                 const Lane<Config>& lane,
                                  float (&acc)[Config::kThreadX][Config::kThreadS]) {
   constexpr int kThreadX = Config::kThreadX, kThreadS = Config::kThreadS;
   constexpr int kGroups = kThreadS % 8 == 0 ? kThreadS / 8 : 1, kGroupS = kThreadS / kGroups;
   constexpr int kLoads = Config::kWarpK * kGroups;
+  // The lane's rows are a multiple of 4 apart, and have one shift.
+  const int shifted = shift.of_row(lane.x(0));
   float quad[kThreadX][4], small[2][kGroupS];
   const auto load_quad = [&](int i, int step) {
-    load_words<4>(quad[i], &tile.big[lane.x(i)][first + step]);
+    const float* from = &tile.big[lane.x(i)][first + step];
+    if constexpr (Config::kAligned) {
+      load_words<4>(quad[i], from);
+    } else if constexpr (Config::kLanesX == 32) {
+      float next[4];
+      load_words<4>(quad[i], from);
+      load_words<4>(next, from + 4);
+      shift_words(quad[i], next, shifted);
+    } else {
+      // Of 16 rows only two wait for one bank, of 32 four.
+#pragma unroll
+      for (int j = 0; j < 4; ++j) quad[i][j] = from[shifted + j];
+    }
   };
   const auto load_group = [&](int i) {
     load_small(small[i % 2], tile, first + i / kGroups, lane.s() + i % kGroups * kGroupS);
@@ -282,12 +421,13 @@ __device__ void multiply_along_k(const KTile<Config>& tile, int first, const Lan
 }
 
 template <typename Config>
-__device__ void multiply_tile(const KTile<Config>& tile, int first, const Lane<Config>& lane,
+__device__ void multiply_tile(const KTile<Config>& tile, const Shift<Config>& shift, int first,
+                              const Lane<Config>& lane,
                               float (&acc)[Config::kThreadX][Config::kThreadS]) {
   if constexpr (Config::kBigAlong == Along::kX) {
-    multiply_along_x<Config>(tile, first, lane, acc);
+    multiply_along_x<Config>(tile, shift, first, lane, acc);
   } else {
-    multiply_along_k<Config>(tile, first, lane, acc);
+    multiply_along_k<Config>(tile, shift, first, lane, acc);
   }
 }
 
@@ -431,7 +571,9 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   const float* const small = task.small + block_tile.batch_index * task.batch_stride_small +
                              (task.small_along_k ? block_tile.s() * ld_small + k_begin
                                                  : k_begin * ld_small + block_tile.s());
-  CopyPosition big_at = Big::start(big, ld_big, task.x - block_tile.x());
+  auto big_at =
+      Big::start(big, ld_big, task.x - block_tile.x(), k_begin == 0 && block_tile.tile == 0);
+  const Shift<Config> shift(big, ld_big);
   CopyPosition small_at = task.small_along_k
                               ? SmallAlongK::start(small, ld_small, task.s - block_tile.s())
                               : SmallAlongS::start(small, ld_small, task.s - block_tile.s());
@@ -468,7 +610,7 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
     // have read the previous slot before the next copies overwrite it.
     __syncthreads();
     copy(slot == 0 ? depth - 1 : slot - 1, k_left - k_ahead);
-    multiply_tile<Config>(ring[slot], warp_k, lane, acc);
+    multiply_tile<Config>(ring[slot], shift, warp_k, lane, acc);
     slot = slot + 1 == depth ? 0 : slot + 1;
   }
   store_tile<Config>(task, block_tile, lane, acc);

@@ -11,6 +11,14 @@ __forceinline__ void copy_async(SharedAddress to, const float* gmem, bool inside
   copy_async<kBytes>(shared_pointer(to), gmem, inside);
 }
 
+__forceinline__ void copy_async_part(SharedAddress to, const float* gmem, int words) {
+  if (words == 0 || words == 4) {
+    copy_async<16>(to, gmem, words == 4);
+  } else {
+    for (int i = 0; i < 4; ++i) copy_async<4>(to + 4U * i, gmem + i, i < words);
+  }
+}
+
 // Always ascending: compilers vectorize that.
 template <int kCount>
 __forceinline__ void add_products(float (&c)[kCount], float a, const float (&b)[kCount],

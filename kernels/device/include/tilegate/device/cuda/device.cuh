@@ -104,6 +104,16 @@ __device__ void copy_async(float* smem, const float* gmem, bool inside = true) {
   copy_async<kBytes>(shared_address(smem), gmem, inside);
 }
 
+inline __device__ void copy_async_part(SharedAddress to, const float* gmem, int words) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(gmem),
+               "r"(4 * words));
+#else
+  auto* smem = static_cast<float*>(__cvta_shared_to_generic(to));
+  for (int i = 0; i < 4; ++i) smem[i] = i < words ? gmem[i] : 0.0F;
+#endif
+}
+
 inline __device__ void copy_async_commit() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
