@@ -31,7 +31,7 @@ struct Tiles32x32s4 {
   static constexpr int kBlocksPerSm = 4;
   static constexpr bool kPermutedLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   using Order = CompilerOrder;
-  static constexpr cost::BlockCost kVectorCost = {36.7, 1.25, {0.9, 1.0, 1.0, 1.0}};
+  static constexpr cost::BlockCost kVectorCost = {39.0, 1.35, {0.8, 0.98, 1.0, 1.0}};
   static constexpr cost::BlockCost kWordCost = {35.7, 0.92, {0.92, 1.0, 1.0, 1.0}, 0.6};
 };
 
@@ -70,6 +70,16 @@ struct Tiles64x48s4 : Tiles64x64s4 {
   static constexpr bool kChecksEdges = true;
   static constexpr cost::BlockCost kWordCost = {
       .teraflops = 45.2, .microseconds = 1.27, .block_microseconds = 0.7};
+};
+
+// For M with much waste in tiles of 64 rows; 12×8 results per thread.
+struct Tiles96x64s2 : Tiles64x64s4 {
+  static constexpr const char* kName = "96x64x32s2";
+  static constexpr int kBlockM = 96, kWarpM = 96, kWarpN = 32, kSlices = 2;
+  static constexpr bool kChecksEdges = true;
+  static constexpr cost::BlockCost kVectorCost = {
+      .teraflops = 49.9, .microseconds = 3.34, .block_microseconds = 0.62, .last_ones_share = true};
+  static constexpr cost::BlockCost kWordCost = kVectorCost;
 };
 
 // 16×8 results per thread.
@@ -140,6 +150,9 @@ constexpr AsyncKernel kKernels[] = {
     kernel<Tiles64x64s4, kWords, kWords>(),
     kernel<Tiles64x64s4, kWords, kTransposed>(),
     kernel<Tiles64x48s4, kTransposed, kWords>(),
+    kernel<Tiles96x64s2, kTransposed, kVectors>(),
+    kernel<Tiles96x64s2, kTransposed, kWords>(),
+    kernel<Tiles96x64s2, kTransposed, kTransposed>(),
     kernel<Tiles128x256, kTransposed, kWords>(),
     kernel<Tiles64x64x8, kTransposed, kWords>(),
     kernel<Tiles64x64x8Bt, kTransposed, kTransposed>(),
@@ -154,7 +167,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
 
 Status setup() { return async_plan::allow_shared_memory(kKernels); }
 
-constexpr std::int64_t kTileSizes[] = {4, 32, 64, 128};
+constexpr std::int64_t kTileSizes[] = {4, 32, 64, 96, 128};
 
 extern const Stage stage;
 const Stage stage{

@@ -25,6 +25,9 @@ struct BlockCost {
   // The share of that speed with 1, 2, 3, 4 resident blocks; with more it is 1.
   std::array<double, 4> speed = {1.0, 1.0, 1.0, 1.0};
   double block_microseconds = 0.0;  // of each block, added to the time of its FFMA and stores
+  // Blocks of a multiprocessor end together, and so few blocks that are left share the first
+  // multiprocessors that are free, while others have none.
+  bool last_ones_share = false;
 };
 
 constexpr double kReadBandwidth = 2.2e12, kWriteBandwidth = 2.3e12;  // bytes per second
@@ -47,16 +50,18 @@ struct BlockWork {
   double word_bytes = 0.0;  // of C, stored by 32-bit stores
 };
 
-// Seconds of `count` blocks at an occupancy of `per_sm` blocks per multiprocessor.
+// Seconds of `count` blocks at an occupancy of `per_sm` blocks per multiprocessor. `follows`: they
+// start when full waves end.
 inline double block_seconds(double count, const BlockWork& work, const BlockCost& cost, int per_sm,
-                            const Device& device) {
+                            const Device& device, bool follows = false) {
   if (count == 0) return 0.0;
   const double on_busiest = std::ceil(count / device.multiprocessors);
   const double per_block =
       (work.flop / (cost.teraflops * 1e12) + work.word_bytes / kWordStoreBandwidth) *
       kH200.multiprocessors;
   const double full_waves = std::floor(on_busiest / per_sm);
-  const double rest = on_busiest - full_waves * per_sm;
+  double rest = on_busiest - full_waves * per_sm;
+  if (cost.last_ones_share && (follows || full_waves > 0) && rest > 0) rest = per_sm;
   const double later_waves = std::ceil(on_busiest / per_sm) - 1;
   double seconds =
       1e-6 * cost.microseconds * (1.0 + later_waves * (per_sm > 1 ? kLaterWaves : 1.0)) +

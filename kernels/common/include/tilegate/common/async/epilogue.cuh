@@ -83,14 +83,43 @@ template <typename Config>
 __device__ __forceinline__ void store_results(const KernelArgs& target, int own_row, int own_col,
                                               bool vectors) {
   const int thread = static_cast<int>(threadIdx.x);
+  // So many loads of C, by vectors or rows of words, come before the first store: the compiler must
+  // assume that they alias.
+  constexpr int kAtATime = 4;
   if (vectors) {
+    constexpr int kWords = Config::kBlockM * Config::kBlockN, kStep = 4 * Config::kNumThreads;
+    const auto is_inside = [&](int row, int col) {
+      return row >= own_row && col >= own_col && row < target.shape.m && col < target.shape.n;
+    };
+    int word = 4 * thread;
+    if (target.beta == 0.0F) {
 #pragma unroll 4
-    for (int word = 4 * thread; word < Config::kBlockM * Config::kBlockN;
-         word += 4 * Config::kNumThreads) {
-      const int row = word / Config::kBlockN, col = word % Config::kBlockN;
-      if (row < own_row || col < own_col) continue;
-      if (row >= target.shape.m || col >= target.shape.n) continue;
-      store4<true>(target, row, col, sum_slices4<Config>(row, col));
+      for (; word < kWords; word += kStep) {
+        const int row = word / Config::kBlockN, col = word % Config::kBlockN;
+        if (is_inside(row, col)) store4<true>(target, row, col, sum_slices4<Config>(row, col));
+      }
+    }
+    for (; word < kWords; word += kAtATime * kStep) {
+      // f(i, row, col) for the thread's next vectors.
+      const auto for_each = [&](const auto& f) {
+#pragma unroll
+        for (int i = 0; i < kAtATime; ++i) {
+          const int at = word + i * kStep, row = at / Config::kBlockN, col = at % Config::kBlockN;
+          if (at < kWords && is_inside(row, col)) f(i, row, col);
+        }
+      };
+      float4 old[kAtATime];
+      for_each([&](int i, int row, int col) {
+        old[i] = device::load_vector<float4>(target.c + row * target.ldc + col);
+      });
+      for_each([&](int i, int row, int col) {
+        const float4 sum = sum_slices4<Config>(row, col);
+        device::store_vector(target.c + row * target.ldc + col,
+                             make_float4(target.alpha * sum.x + target.beta * old[i].x,
+                                         target.alpha * sum.y + target.beta * old[i].y,
+                                         target.alpha * sum.z + target.beta * old[i].z,
+                                         target.alpha * sum.w + target.beta * old[i].w));
+      });
     }
   } else {
     const auto rows = static_cast<int>(min(target.shape.m, std::int64_t{Config::kBlockM}));
@@ -119,19 +148,16 @@ __device__ __forceinline__ void store_results(const KernelArgs& target, int own_
         });
       }
     }
-    // Of so many rows all loads of C come before the first store: the compiler must assume that
-    // they alias.
-    constexpr int kRows = 4;
-    for (; row < rows; row += kRows * kStep) {
-      float old[kRows][kStores];
+    for (; row < rows; row += kAtATime * kStep) {
+      float old[kAtATime][kStores];
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
+      for (int r = 0; r < kAtATime; ++r) {
         for_each(row + r * kStep, [&](int i, int at_row, int col) {
           old[r][i] = target.c[at_row * target.ldc + col];
         });
       }
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
+      for (int r = 0; r < kAtATime; ++r) {
         for_each(row + r * kStep, [&](int i, int at_row, int col) {
           target.c[at_row * target.ldc + col] =
               target.alpha * sum_slices<Config>(at_row, col) + target.beta * old[r][i];

@@ -125,22 +125,23 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
   const std::int64_t stored = std::min<std::int64_t>(kernel.block_m, problem.shape.m) *
                               std::min<std::int64_t>(kernel.block_n, problem.shape.n);
   const bool by_words = !allows_vectors(problem, Operand::kC);
-  const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c) {
+  const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c, bool follows) {
     const cost::BlockWork work{
         .flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
         .word_bytes = stores_c && by_words ? sizeof(float) * static_cast<double>(stored) : 0.0};
     return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
-                               device);
+                               device, follows);
   };
-  Parts parts = cost::parts(
-      problem, device,
-      blocks(partition.whole, partition.k_tiles, true) +
-          blocks(partition.split_tiles() * partition.k_splits, partition.longest_split(), false),
-      true,
-      partition.split_tiles() == 0
-          ? 0.0
-          : cost::add_seconds(static_cast<double>(partial_bytes(kernel, partition)),
-                              partition.k_splits));
+  Parts parts =
+      cost::parts(problem, device,
+                  blocks(partition.whole, partition.k_tiles, true, false) +
+                      blocks(partition.split_tiles() * partition.k_splits,
+                             partition.longest_split(), false, partition.whole > 0),
+                  true,
+                  partition.split_tiles() == 0
+                      ? 0.0
+                      : cost::add_seconds(static_cast<double>(partial_bytes(kernel, partition)),
+                                          partition.k_splits));
   parts.waves = static_cast<double>(partition.blocks()) /
                 (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
   parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
