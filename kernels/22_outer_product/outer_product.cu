@@ -350,20 +350,27 @@ std::vector<PlannedKernel> planned_kernels(const Partition& partition, const Pro
            .parameters = std::move(parameters)}};
 }
 
-// Expected times, fitted to 243 timings (NVIDIA H200, driver 580.159.04, CUDA 13.0) with an error
-// of 8 % (root mean square of the logarithm).
+// Seconds to load C, for beta and for each further piece of K.
+double load_seconds(const Partition& partition, const Problem& problem, const Device& device) {
+  constexpr double kBandwidth = 4.6e12, kColdBandwidth = 1.8e12;
+  const double c = sizeof(float) * static_cast<double>(problem.shape.m) *
+                   static_cast<double>(problem.shape.n) * static_cast<double>(problem.batch);
+  const auto loads = static_cast<double>(partition.pieces - (problem.beta == 0.0F ? 1 : 0));
+  return loads * c / (c < kH200.warm_operand_bytes ? kBandwidth : kColdBandwidth) *
+         kH200.multiprocessors / device.multiprocessors;
+}
+
+// Expected times, fitted to 426 timings (NVIDIA H200, driver 580.159.04, CUDA 13.0) with an error
+// of 7 % (root mean square of the logarithm).
 Parts parts(const Partition& partition, const Problem& problem, const Device& device) {
-  constexpr double kRow = 5.4e-9, kRowOfK = 0.7e-9;  // of a strip; and for each k
-  constexpr double kBandwidth = 4.1e12, kOperandBandwidth = 5e12, kColdBandwidth = 1.6e12;
+  constexpr double kRow = 7.6e-9, kRowOfK = 0.735e-9;  // of a strip; and for each k
+  constexpr double kBandwidth = 3.7e12, kOperandBandwidth = 2.7e12;
   const auto [m, n, k] = problem.shape;
   const auto batch = static_cast<double>(problem.batch);
   const double elements = static_cast<double>(m) * static_cast<double>(n) * batch;
-  const double c = sizeof(float) * elements;
   const double operands =
       sizeof(float) * static_cast<double>(m + n) * static_cast<double>(k) * batch;
   const auto pieces = static_cast<double>(partition.pieces);
-  const double loads = problem.beta == 0.0F ? pieces - 1 : pieces;  // of C
-  const double load_seconds = c / (c < kH200.warm_operand_bytes ? kBandwidth : kColdBandwidth);
   const double in_blocks =
       partition.blocks() * partition.strips * kStrip * static_cast<double>(partition.rows);
   return {
@@ -371,17 +378,22 @@ Parts parts(const Partition& partition, const Problem& problem, const Device& de
                (static_cast<double>(device.multiprocessors) * blocks_per_sm(partition.kernel->k)),
       .tiles = elements / in_blocks,
       .multiply = pieces * strip_rows(partition, device) * (kRow + kRowOfK * partition.kernel->k),
-      .move = (pieces * c / kBandwidth + loads * load_seconds + operands / kOperandBandwidth) *
+      .move = (pieces * sizeof(float) * elements / kBandwidth + operands / kOperandBandwidth) *
               kH200.multiprocessors / device.multiprocessors};
 }
 
-// Times kLess: the expected times of other rungs are too short for such K. Without it Sgemm lost
-// 2.1 % of the speed of the better choice on 252 problems, with it 0.4 % (notes).
-double seconds(const Partition& partition, const Parts& parts) {
-  constexpr double kStart = 1.13e-6, kStartOfK = 0.033e-6, kNotHidden = 0.175, kLess = 0.9;
-  return kLess *
-         (static_cast<double>(partition.pieces) * (kStart + kStartOfK * partition.kernel->k) +
-          std::max(parts.multiply, parts.move) + kNotHidden * std::min(parts.multiply, parts.move));
+// Loads of C follow the products, so that nothing hides them. Launches of few blocks run beside the
+// launches before and after. Times kLess, because other rungs' expected times are too short for
+// such K.
+double seconds(const Partition& partition, const Problem& problem, const Device& device,
+               const Parts& parts) {
+  constexpr double kStart = 0.8e-6, kStartOfBlocks = 0.43e-6, kStartOfK = 0.024e-6, kLess = 0.95;
+  const double busy = std::min(partition.blocks() / device.multiprocessors, 1.0);
+  const double start = kStart + kStartOfBlocks * busy * busy + kStartOfK * partition.kernel->k;
+  const auto pieces = static_cast<double>(partition.pieces);
+  const double seconds = pieces * start + std::max(parts.multiply, parts.move) +
+                         load_seconds(partition, problem, device);
+  return partition.pieces == 1 ? kLess * seconds : seconds;
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
@@ -424,7 +436,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
                       .rounding_chain = rounding_chain(partition, problem.shape),
                       .enqueue = enqueue,
                       .kernels = [=] { return planned_kernels(partition, problem); }},
-           .seconds = seconds(partition, expected),
+           .seconds = seconds(partition, problem, device, expected),
            .parts = expected}};
 }
 

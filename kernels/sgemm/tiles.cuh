@@ -47,21 +47,20 @@ struct TileCost {
   double throughput;  // at full occupancy, relative to the best tile: NVIDIA H200, 4096³
 };
 
-// Expected times. The constants were fitted to 41 measurements of these kernels, from 1×4096×4096
-// to 8192³ (bench/baselines, bench/results: NVIDIA H200, commits 15ea019b821f and 470c303640fe),
-// with an error of 16 % (root mean square of the logarithm); kStart and kWordStores later to 189
-// timings (driver 580.159.04, CUDA 13.0), with 13 %.
+// Expected times. The constants were fitted to 360 timings (NVIDIA H200, driver 580.159.04, CUDA
+// 13.0), most with K up to 128, with an error of 10 % (root mean square of the logarithm).
 inline Parts parts(const TileCost& tile, const Problem& problem, const Device& device) {
-  constexpr double kStart = 1.4e-6;
-  // Per multiprocessor and second: FLOP with the best tile; bytes; bytes of 32-bit stores whose
-  // lanes are four words apart.
-  constexpr double kFlops = 53e12 / kH200.multiprocessors;
-  constexpr double kBandwidth = 2.2e12 / kH200.multiprocessors;
+  constexpr double kStart = 1.5e-6;
+  // Per multiprocessor and second: FLOP with the best tile; bytes; bytes of vector stores, and of
+  // 32-bit stores whose lanes are four words apart.
+  constexpr double kFlops = 51.7e12 / kH200.multiprocessors;
+  constexpr double kBandwidth = 4e12 / kH200.multiprocessors;
+  constexpr double kVectorStores = 6.7e12 / kH200.multiprocessors;
   constexpr double kWordStores = 1.14e12 / kH200.multiprocessors;
-  constexpr double kAlone = 0.88;  // the share of kFlops that a single block reaches
+  constexpr double kAlone = 0.79;  // the share of kFlops that a single block reaches
   constexpr double kWithoutVectors = 0.85;
   // Latency of a k tile, from the load to the last multiply-add: operands in L2, in device memory.
-  constexpr double kWarmTile = 0.35e-6, kColdTile = 0.7e-6;
+  constexpr double kWarmTile = 0.21e-6, kColdTile = 0.41e-6;
 
   const auto m = static_cast<double>(problem.shape.m), n = static_cast<double>(problem.shape.n),
              k = static_cast<double>(problem.shape.k);
@@ -78,7 +77,7 @@ inline Parts parts(const TileCost& tile, const Problem& problem, const Device& d
   const double move = (inputs + outputs) / (kBandwidth * multiprocessors);
   const double stored =
       sizeof(float) * busiest * std::min(tile.block_m, m) * std::min(tile.block_n, n);
-  const double store = allows_vectors(problem) ? 0.0 : stored / kWordStores;
+  const double store = stored / (allows_vectors(problem) ? kVectorStores : kWordStores);
   return {.waves = busiest / tile.blocks_per_sm,
           .tiles = m * n / (blocks * tile.block_m * tile.block_n),
           .multiply = kStart + std::max(multiply, wait) + store,
