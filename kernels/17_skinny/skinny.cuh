@@ -140,8 +140,8 @@ struct CopyPosition {
 
 // The same of rows that begin anywhere.
 struct ShiftedPosition : CopyPosition {
-  int first;  // words of the first copy that lie before the operand
-  int end;    // its words that lie inside the row, if rows are along x
+  int before;  // words of each copy that lie before the row
+  int end;     // words up to the row's end, if rows are along x
 };
 
 // Copies tiles of kRows×kCols, kWidth columns per copy; k is the row, or with kAlongK the column.
@@ -190,9 +190,8 @@ struct TileCopies {
 // Copies of rows that begin anywhere: 16 bytes each, from the last multiple of 16 bytes on. So rows
 // of the tile, kRows of kRowWords words, begin with up to 3 words that lie before the row in
 // memory. `next`, k and col are those of a copy's first word. These are kPerRow of a row's copies,
-// from kFirst on; the last four words are copied only if the row is shifted.
-//
-// Words before the operand, or past its end, are not read; other words outside the row may be.
+// from kFirst on; the last four words are copied only if the row is shifted. Words outside the
+// operand's rows are not read.
 template <int kRows, int kRowWords, bool kAlongK, int kFirst, int kPerRow>
 struct ShiftedCopies {
   static constexpr int kRowStep = kNumThreads / kPerRow;             // rows from copy to copy
@@ -216,7 +215,7 @@ struct ShiftedCopies {
                   : kAlongK  ? col
                              : row,
              .rows = inside - row},
-            is_begin && row == 0 && to_col == 0 ? shift : 0,
+            is_begin && to_col == 0 ? shift : 0,
             inside - col};
   }
 
@@ -229,25 +228,23 @@ struct ShiftedCopies {
         const int row = i * kRowStep;
         const float* const from = at.next + row * ld;
         const device::SharedAddress to = tile + at.to + 4U * row * kRowWords;
-        // Past the end of k are zeros. Past the end of x is what follows, or in the last row, where
-        // nothing may follow, zeros.
-        const int end = kAlongK ? k_left - at.k : row == rows - 1 ? at.end : 4;
-        if (i == 0 && at.first > 0) {
+        const int words = row < rows ? min(kAlongK ? k_left - at.k : at.end, 4) : 0;
+        if (at.before == 0) {
+          device::copy_async_part(to, from, words);
+        } else {  // cp.async cannot leave out the first words
 #pragma unroll
-          for (int word = 1; word < 4; ++word) {
-            device::copy_async<4>(to + 4U * word, from + word, at.first <= word && word < end);
+          for (int word = 0; word < 4; ++word) {
+            device::copy_async<4>(to + 4U * word, from + word, at.before <= word && word < words);
           }
-        } else {
-          device::copy_async_part(to, from, row < rows ? min(end, 4) : 0);
         }
       }
-      at.first = 0;
     }
+    if (kAlongK) at.before = 0;
     at.next += kAlongK ? kBlockK : kBlockK * ld;
   }
 };
 
-// All copies of such a tile. `is_begin`: it is the operand's first.
+// All copies of such a tile. `is_begin`: rows of the operand begin with the tile's.
 template <int kRows, int kRowWords, bool kAlongK>
 struct ShiftedTileCopies {
   static constexpr int kPerRow = kRowWords / 4 - 1;
@@ -571,8 +568,8 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   const float* const small = task.small + block_tile.batch_index * task.batch_stride_small +
                              (task.small_along_k ? block_tile.s() * ld_small + k_begin
                                                  : k_begin * ld_small + block_tile.s());
-  auto big_at =
-      Big::start(big, ld_big, task.x - block_tile.x(), k_begin == 0 && block_tile.tile == 0);
+  auto big_at = Big::start(big, ld_big, task.x - block_tile.x(),
+                           kBigAlongX ? block_tile.tile == 0 : k_begin == 0);
   const Shift<Config> shift(big, ld_big);
   CopyPosition small_at = task.small_along_k
                               ? SmallAlongK::start(small, ld_small, task.s - block_tile.s())
