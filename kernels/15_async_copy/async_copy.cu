@@ -77,9 +77,8 @@ struct Tiles96x64s2 : Tiles64x64s4 {
   static constexpr const char* kName = "96x64x32s2";
   static constexpr int kBlockM = 96, kWarpM = 96, kWarpN = 32, kSlices = 2;
   static constexpr bool kChecksEdges = true;
-  static constexpr cost::BlockCost kVectorCost = {
+  static constexpr cost::BlockCost kWordCost = {
       .teraflops = 49.9, .microseconds = 3.34, .block_microseconds = 0.62, .last_ones_share = true};
-  static constexpr cost::BlockCost kWordCost = kVectorCost;
 };
 
 // 16×8 results per thread.

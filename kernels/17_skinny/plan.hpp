@@ -47,8 +47,8 @@ using ShiftedTiles = std::index_sequence<1, 2, 3, 4, 5, 7>;
 inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};
 
 // Wavefronts of shared memory per FFMA of a warp. Lanes have different words of the large operand,
-// in vectors if its rows are aligned; of shifted rows along k each word takes two wavefronts. They
-// share the vectors of the small operand, which take two each.
+// in vectors if its rows are aligned; of shifted rows along k each word takes two wavefronts. All
+// lanes load the same vectors of the small operand; each takes two.
 constexpr double wavefronts(const Tile& tile, Along along, bool aligned) {
   const double thread_x = tile.x * tile.lanes_s / 32.0,
                thread_s = double{1} * tile.s / tile.lanes_s;
@@ -99,7 +99,7 @@ struct Roles {
   bool short_is_m;
   std::int64_t s, x;
   Along along;         // of the large operand
-  bool aligned;        // its rows begin at multiples of 16 bytes
+  bool aligned;        // its rows begin and end at multiples of 16 bytes
   bool small_along_k;  // as in Task
 };
 
@@ -184,7 +184,7 @@ inline double add_seconds(int k_splits) {
 
 // What depends on the layout of the large operand.
 struct Rates {
-  double memory, copies;  // bytes per second of a multiprocessor: of all together, of one alone
+  double memory, copies;  // bytes per second of a multiprocessor: all busy, or only one
   double start;           // seconds of the kernel
   double cycles, cycles_per_wavefront;  // per FFMA of a warp; the minimum is 0.25
 };

@@ -37,7 +37,8 @@ struct Config {
   static constexpr int kBlockS = kBlockS_, kBlockX = kBlockX_, kBlockK = kBlockK_;
   static constexpr int kLanesS = kLanesS_, kBlocksPerSm = kBlocksPerSm_;
   static constexpr Along kBigAlong = kBigAlong_;
-  // Whether rows of the large operand begin at multiples of 16 bytes. Copies have 16 bytes anyway.
+  // Whether rows of the large operand begin and end at multiples of 16 bytes. Copies have 16 bytes
+  // anyway.
   // Rows that begin anywhere lie shifted in shared memory, by 0 to 3 words: see Shift.
   static constexpr bool kAligned = kAligned_;
 
@@ -125,7 +126,8 @@ class Shift {
   int first_, step_;
 };
 
-// Copies to the ring: each thread issues the same asynchronous copies for every k tile. Outside the
+// Copies to the ring: each thread issues the same asynchronous copies for every k tile, but for the
+// start of shifted rows. Outside the
 // operand zeros are written and nothing is read.
 
 // State of a thread's copies.
@@ -141,7 +143,7 @@ struct CopyPosition {
 // The same of rows that begin anywhere.
 struct ShiftedPosition : CopyPosition {
   int before;  // words of each copy that lie before the row
-  int end;     // words up to the row's end, if rows are along x
+  int end;     // words from the first copy to the row's end or the tile's, if rows are along x
 };
 
 // Copies tiles of kRows×kCols, kWidth columns per copy; k is the row, or with kAlongK the column.
@@ -188,10 +190,10 @@ struct TileCopies {
 };
 
 // Copies of rows that begin anywhere: 16 bytes each, from the last multiple of 16 bytes on. So rows
-// of the tile, kRows of kRowWords words, begin with up to 3 words that lie before the row in
-// memory. `next`, k and col are those of a copy's first word. These are kPerRow of a row's copies,
-// from kFirst on; the last four words are copied only if the row is shifted. Words outside the
-// operand's rows are not read.
+// of the tile, kRows of kRowWords words, begin with up to 3 words that lie before it in memory.
+// `next`, k and col are those of a copy's first word. Words outside the operand's rows are not
+// read. This issues copies kFirst … kFirst + kPerRow - 1 of each row; the last four words of a row
+// are copied only if it is shifted.
 template <int kRows, int kRowWords, bool kAlongK, int kFirst, int kPerRow>
 struct ShiftedCopies {
   static constexpr int kRowStep = kNumThreads / kPerRow;             // rows from copy to copy
@@ -244,7 +246,7 @@ struct ShiftedCopies {
   }
 };
 
-// All copies of such a tile. `is_begin`: rows of the operand begin with the tile's.
+// All copies of such a tile. `is_begin`: it has the first words of the operand's rows.
 template <int kRows, int kRowWords, bool kAlongK>
 struct ShiftedTileCopies {
   static constexpr int kPerRow = kRowWords / 4 - 1;
@@ -322,8 +324,8 @@ __device__ void load_words(float* v, const float* smem) {
   }
 }
 
-// v ← words shift … shift + 3 of v and `next`, for shift of 0 to 3. Registers have no index, so by
-// two shifts, each of 0 or more words.
+// v ← words shift … shift + 3 of v and `next`, for a shift of 0 to 3. Registers cannot be indexed
+// at run time, so it selects twice: by 0 or 2 words, then by 0 or 1.
 inline __device__ void shift_words(float (&v)[4], const float (&next)[4], int shift) {
   const float by_two[5] = {shift & 2 ? v[2] : v[0], shift & 2 ? v[3] : v[1],
                            shift & 2 ? next[0] : v[2], shift & 2 ? next[1] : v[3],
@@ -389,7 +391,7 @@ __device__ void multiply_along_k(const KTile<Config>& tile, const Shift<Config>&
       load_words<4>(next, from + 4);
       shift_words(quad[i], next, shifted);
     } else {
-      // Of 16 rows only two wait for one bank, of 32 four.
+      // Of 16 rows words have 2-way bank conflicts, of 32 4-way.
 #pragma unroll
       for (int j = 0; j < 4; ++j) quad[i][j] = from[shifted + j];
     }

@@ -25,8 +25,8 @@ struct BlockCost {
   // The share of that speed with 1, 2, 3, 4 resident blocks; with more it is 1.
   std::array<double, 4> speed = {1.0, 1.0, 1.0, 1.0};
   double block_microseconds = 0.0;  // of each block, added to the time of its FFMA and stores
-  // Blocks of a multiprocessor end together, and so few blocks that are left share the first
-  // multiprocessors that are free, while others have none.
+  // Blocks of a multiprocessor end together. So those of a partial last wave fill the first
+  // multiprocessors that are free, while others stay idle.
   bool last_ones_share = false;
 };
 

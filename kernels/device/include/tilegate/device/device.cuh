@@ -11,7 +11,8 @@
 //   shared_address(p)              32-bit address of p in shared memory
 //   copy_async<Bytes>(to, gmem, inside)  4, 8 or 16 bytes to a pointer or address in shared memory,
 //                                  zeros where not `inside`; complete after the wait that covers it
-//   copy_async_part(to, gmem, words)  16 bytes, of which 0 to 4 words are copied; zeros after them
+//   copy_async_part(to, gmem, words)  copy_async<16>, of which only 0 to 4 words are copied; zeros
+//                                  after them. `to` is an address; gmem is aligned to 16 bytes
 //   copy_async_commit()            closes a group of copies
 //   copy_async_wait<N>()           waits until at most the N youngest groups are pending
 //   wait_for_previous_kernel()     in kernels launched with `overlaps_previous`: before the first
