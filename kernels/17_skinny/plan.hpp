@@ -41,7 +41,7 @@ inline constexpr std::array kTiles = {
     Tile{.s = 32, .x = 128, .k = 64, .lanes_s = 2},
 };
 using AllTiles = std::make_index_sequence<kTiles.size()>;
-// For shifted rows. 1×32 would be slower than 4×64, and 32×64 need more registers than two blocks
+// For shifted rows. 1×32 would be slower than 4×64, and 32×64 needs more registers than two blocks
 // have.
 using ShiftedTiles = std::index_sequence<1, 2, 3, 4, 5, 7>;
 inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};

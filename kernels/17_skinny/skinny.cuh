@@ -38,8 +38,7 @@ struct Config {
   static constexpr int kLanesS = kLanesS_, kBlocksPerSm = kBlocksPerSm_;
   static constexpr Along kBigAlong = kBigAlong_;
   // Whether rows of the large operand begin and end at multiples of 16 bytes. Copies have 16 bytes
-  // anyway.
-  // Rows that begin anywhere lie shifted in shared memory, by 0 to 3 words: see Shift.
+  // anyway. Rows that begin anywhere lie shifted in shared memory, by 0 to 3 words: see Shift.
   static constexpr bool kAligned = kAligned_;
 
   static constexpr int kLanesX = 32 / kLanesS;
@@ -127,8 +126,7 @@ class Shift {
 };
 
 // Copies to the ring: each thread issues the same asynchronous copies for every k tile, but for the
-// start of shifted rows. Outside the
-// operand zeros are written and nothing is read.
+// start of shifted rows. Outside the operand zeros are written and nothing is read.
 
 // State of a thread's copies.
 struct CopyPosition {
