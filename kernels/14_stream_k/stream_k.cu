@@ -63,10 +63,8 @@ class Planner {
            sizeof(float);
   }
 
-  // Programmatic dependent launch; not with two kernels.
-  bool overlaps(std::int64_t k_splits) const {
-    return k_splits == 1 && device_.compute_capability >= 90;
-  }
+  // Programmatic dependent launch.
+  bool overlaps() const { return device_.compute_capability >= 90; }
 
   Parts parts(std::int64_t head, std::int64_t k_splits) const {
     const double blocks = interleaved::block_seconds<Config>(head, k_tiles_, device_) +
@@ -80,7 +78,7 @@ class Planner {
     return parts;
   }
   double seconds(std::int64_t head, std::int64_t k_splits) const {
-    return cost::total(parts(head, k_splits), overlaps(k_splits));
+    return cost::total(parts(head, k_splits), overlaps() && k_splits == 1);
   }
 
   Candidate candidate(std::int64_t head, std::int64_t k_splits, const std::string& name) const {
@@ -102,7 +100,7 @@ class Planner {
     const bool vectors = allows_vectors(problem_, Operand::kC);
     choice.enqueue = [split, launches = launches_,
                       sum = add_of(vectors, are_few_partials(k_splits)),
-                      overlaps = overlaps(k_splits)](const KernelArgs& args, Stream stream) {
+                      overlaps = overlaps()](const KernelArgs& args, Stream stream) {
       const Status status =
           device::launch({.kernel = "stream_k",
                           .blocks = split.head + std::int64_t{split.tail} * split.k_splits,
@@ -113,7 +111,8 @@ class Planner {
       if (!status.ok() || split.k_splits == 1) return status;
       return device::launch({.kernel = "stream_k add",
                              .blocks = split.tail * kAddBlocks<Config>,
-                             .threads_x = kAddThreads},
+                             .threads_x = kAddThreads,
+                             .overlaps_previous = overlaps},
                             stream, sum, args, split);
     };
     choice.kernels = [problem = problem_, tiles = tiles_, head, k_splits] {

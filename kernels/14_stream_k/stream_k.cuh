@@ -82,6 +82,7 @@ __global__ void __launch_bounds__(kAddThreads, kReduceBlocksPerSm<kInFlight>)
   const unsigned row = word / Config::kBlockN, col = word % Config::kBlockN;
   const KernelArgs to =
       interleaved::from_tile<Config>(args, split.scheduler.tile(split.head + tile));
+  device::wait_for_previous_kernel(to.c);
   if (row >= to.shape.m || col >= to.shape.n) return;
   const float* partial =
       static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;

@@ -31,8 +31,8 @@ struct Tiles32x32s4 {
   static constexpr int kBlocksPerSm = 4;
   static constexpr bool kPermutedLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   using Order = CompilerOrder;
-  static constexpr cost::BlockCost kVectorCost = {39.0, 1.35, {0.8, 0.98, 1.0, 1.0}};
-  static constexpr cost::BlockCost kWordCost = {35.7, 0.92, {0.92, 1.0, 1.0, 1.0}, 0.6};
+  static constexpr cost::BlockCost kVectorCost = {39.0, 1.1, {0.8, 0.98, 1.0, 1.0}};
+  static constexpr cost::BlockCost kWordCost = {35.7, 0.74, {0.92, 1.0, 1.0, 1.0}, 0.6};
 };
 
 // For all operands: eight warps per tile, to issue the copies of words.
@@ -50,7 +50,7 @@ struct Tiles32x64s4 : Tiles32x32s4 {
   static constexpr int kBlocksPerSm = 2;
   using Order = SourceOrder;
   static constexpr cost::BlockCost kWordCost = {
-      .teraflops = 34.8, .microseconds = 1.25, .block_microseconds = 0.38};
+      .teraflops = 38.7, .microseconds = 0.93, .block_microseconds = 0.34};
 };
 
 // 8×8 results per thread.
@@ -58,9 +58,9 @@ struct Tiles64x64s4 : Tiles32x64s4 {
   static constexpr const char* kName = "64x64x32s4";
   static constexpr int kBlockM = 64, kWarpM = 64;
   static constexpr bool kChecksEdges = false;
-  static constexpr cost::BlockCost kVectorCost = {51.5, 1.3};
+  static constexpr cost::BlockCost kVectorCost = {51.5, 1.05};
   static constexpr cost::BlockCost kWordCost = {
-      .teraflops = 49.4, .microseconds = 1.6, .block_microseconds = 0.62};
+      .teraflops = 49.4, .microseconds = 1.35, .block_microseconds = 0.62};
 };
 
 // For N with much waste in tiles of 64 columns; 4×12 results per thread.
@@ -69,7 +69,7 @@ struct Tiles64x48s4 : Tiles64x64s4 {
   static constexpr int kBlockN = 48, kWarpM = 32, kWarpN = 48;
   static constexpr bool kChecksEdges = true;
   static constexpr cost::BlockCost kWordCost = {
-      .teraflops = 45.2, .microseconds = 1.27, .block_microseconds = 0.7};
+      .teraflops = 45.2, .microseconds = 1.03, .block_microseconds = 0.7};
 };
 
 // For M with much waste in tiles of 64 rows; 12×8 results per thread.
@@ -99,7 +99,7 @@ struct Tiles64x64x8 : Tiles32x64s4 {
   static constexpr int kBlocksPerSm = 6;
   static constexpr bool kPermutedLanes = true;
   using Order = CompilerOrder;
-  static constexpr cost::BlockCost kWordCost = {41.8, 1.64, {0.89, 1.0, 1.0, 1.0}};
+  static constexpr cost::BlockCost kWordCost = {41.8, 1.52, {0.89, 1.0, 1.0, 1.0}};
 };
 
 // For a transposed B, whose copies take more registers.
@@ -114,7 +114,7 @@ struct Tiles64x128x8 : Tiles64x64x8 {
   static constexpr int kBlockN = 128;
   static constexpr int kWarpM = 64, kWarpN = 32;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr cost::BlockCost kWordCost = {48.9, 3.9, {0.955, 1.0, 1.0, 1.0}};
+  static constexpr cost::BlockCost kWordCost = {48.9, 3.4, {0.955, 1.0, 1.0, 1.0}};
 };
 
 // `Order` becomes part of the symbol.

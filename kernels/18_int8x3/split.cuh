@@ -718,7 +718,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     device::barrier_init_fence();
   }
   device::cluster_arrive();
-  device::wait_for_previous_kernel();
+  const unsigned clusters = gridDim.x / jobs.cluster;
+  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // the group whose digits are written
+  CopiesAhead<Config> ahead(jobs, rows, clusters);
+  device::wait_for_previous_kernel(ahead.from);
   device::launch_dependents();
   clear_flags(jobs);
   if (threadIdx.x >= Config::kSplitThreads) {
@@ -726,9 +729,6 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     sample_pairs(jobs, blockIdx.x, gridDim.x, smem.pairs);
     return;
   }
-  const unsigned clusters = gridDim.x / jobs.cluster;
-  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // the group whose digits are written
-  CopiesAhead<Config> ahead(jobs, rows, clusters);
   if (!is_finalizer) {
     for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
   }

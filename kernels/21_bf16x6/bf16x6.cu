@@ -280,8 +280,8 @@ Candidate candidate(const Tile& tile, const Partition& partition, const Problem&
     };
     Status s = with_config(tile.columns, x, y, launch);
     if (!s.ok() || partition.split_tiles() == 0) return s;
-    return split_sums::enqueue</*kWaits=*/true>(sums, params.split_k, partition.split_tiles(),
-                                                stream);
+    return split_sums::enqueue(sums, params.split_k, partition.split_tiles(),
+                               {.previous = true, .next = true}, stream);
   };
   return {.choice = {.status = std::move(status),
                      .configuration = name_of(tile, partition),

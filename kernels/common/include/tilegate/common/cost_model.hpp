@@ -34,7 +34,7 @@ constexpr double kReadBandwidth = 2.2e12, kWriteBandwidth = 2.3e12;  // bytes pe
 constexpr double kShareFromL2 = 0.35;  // of the time to read operands, where L2 holds them
 // The reduction of partial sums: 1,062 timings of AsyncCopy and Packed. A thread has 8 loads in
 // flight, and waits for them.
-constexpr double kPartialBandwidth = 6.5e12, kPartialSeconds = 1.6e-6, kPartialLoads = 0.21e-6;
+constexpr double kPartialBandwidth = 6.5e12, kPartialSeconds = 0.65e-6, kPartialLoads = 0.21e-6;
 constexpr double kLoadsInFlight = 8.0;
 constexpr double kNotHidden = 0.05;    // of the shorter one of multiplying and moving
 constexpr double kLaunchGap = 0.5e-6;  // between kernels that do not overlap
@@ -113,10 +113,11 @@ inline Parts parts(const Problem& problem, const Device& device, double block_se
           .add = add_seconds};
 }
 
-// Seconds of the whole plan. `overlaps_previous`: by programmatic dependent launch.
-inline double total(const Parts& parts, bool overlaps_previous) {
+// Seconds of the whole plan. `overlaps`: the launches before and after it, by programmatic
+// dependent launch.
+inline double total(const Parts& parts, bool overlaps) {
   return std::max(parts.multiply, parts.move) + kNotHidden * std::min(parts.multiply, parts.move) +
-         parts.add + (overlaps_previous ? 0.0 : kLaunchGap);
+         parts.add + (overlaps ? 0.0 : kLaunchGap);
 }
 
 // The share of the elements of `count` tiles that lie inside C.

@@ -95,6 +95,9 @@ class TileCopier {
     k_left_ -= kBlockK;
   }
 
+  // The source of the thread's first copy of the next k tile.
+  __device__ __forceinline__ const char* next() const { return next_; }
+
  private:
   // Index of an element in shared memory, in words; linear in row and column.
   static constexpr __device__ int smem_index(int row, int col) {
@@ -301,13 +304,12 @@ __device__ __forceinline__ void compute_block(const KernelArgs& args, const Spli
     const std::int64_t k_end = k + std::int64_t{work.k_tiles} * Config::kBlockK;
     const auto k_left = static_cast<int>((k_end < args.shape.k ? k_end : args.shape.k) - k);
 
-    device::wait_for_previous_kernel();  // which may still write A, B and C
-    device::launch_dependents();
-
     const CopierA<Config> a(args.a + work.batch_index * args.stride_a, args.lda, args.shape.m,
                             work.row, k, k_left);
     const CopierB<Config> b(args.b + work.batch_index * args.stride_b, args.ldb, args.shape.n,
                             work.col, k, k_left);
+    device::wait_for_previous_kernel(a.next(), b.next());  // which may still write A, B and C
+    device::launch_dependents();
     RingWriter<Config> writer(a, b);
     fill_ring(writer);
     multiply_tiles<Config>(writer, work.k_tiles, at, acc);

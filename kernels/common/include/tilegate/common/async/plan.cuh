@@ -149,18 +149,23 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
   return parts;
 }
 
-// Whether a launch of one kernel spreads its blocks evenly while the previous launch ends.
-inline bool may_overlap(const AsyncKernel& kernel, const Partition& partition,
-                        const Device& device) {
-  return partition.split_tiles() == 0 &&
-         cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device);
+// Whether the kernel that adds partial sums lets the next one start early. If that is this one
+// again, the multiprocessors that add get none of its blocks, and others two where they had one. So
+// only where they get as many as fit anyway, or where blocks are so small that two take as long as
+// one (100 timings of split plans in chains of equal launches).
+inline bool lets_next_start(const AsyncKernel& kernel, const Partition& partition,
+                            const Device& device) {
+  constexpr int kSmall = 32 * 64;
+  return kernel.block_m * kernel.block_n <= kSmall ||
+         ceil_div(partition.blocks(), device.multiprocessors) >= kernel.blocks_per_sm;
 }
 
 // `is_first`: the plan launches no other kernel before.
 inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                       const Partition& partition, bool is_first = true) {
   const bool overlaps =
-      is_first ? may_overlap(kernel, partition, device) : partition.split_tiles() == 0;
+      (!is_first || cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device)) &&
+      (partition.split_tiles() == 0 || lets_next_start(kernel, partition, device));
   return cost::total(parts(kernel, problem, device, partition), overlaps);
 }
 
@@ -232,8 +237,10 @@ inline SplitK split_k_of(const AsyncKernel& kernel, const Problem& problem,
           .vectors = allows_vectors(problem, Operand::kC)};
 }
 
+// `overlaps`: programmatic dependent launch.
 inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const SplitK& split_k,
-                      const Partition& partition, bool overlaps, Stream stream) {
+                      const Partition& partition, bool overlaps, split_sums::Overlap sum_overlap,
+                      Stream stream) {
   const Status status = device::launch({.kernel = kernel.name,
                                         .blocks = partition.blocks(),
                                         .threads_x = kernel.num_threads,
@@ -241,7 +248,7 @@ inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const S
                                         .overlaps_previous = overlaps},
                                        stream, kernel.run, args, split_k);
   if (!status.ok() || partition.split_tiles() == 0) return status;
-  return split_sums::enqueue</*kWaits=*/false>(args, split_k, partition.split_tiles(), stream);
+  return split_sums::enqueue(args, split_k, partition.split_tiles(), sum_overlap, stream);
 }
 
 inline const char* name_of(Feed feed) {
@@ -289,14 +296,18 @@ inline std::vector<PlannedKernel> planned_kernels(const AsyncKernel& kernel, con
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                            const Partition& partition, const SplitK& split_k,
                            bool is_first = true) {
-  const bool overlaps =
-      device.compute_capability >= 90 && is_first && may_overlap(kernel, partition, device);
+  const bool can_overlap = device.compute_capability >= 90;
+  const bool overlaps = can_overlap && is_first &&
+                        cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device);
+  const split_sums::Overlap sum_overlap{.previous = can_overlap,
+                                        .next = lets_next_start(kernel, partition, device)};
   Choice choice{.configuration = name_of(kernel, partition),
                 .rounding_chain = rounding_chain(kernel, problem.shape, partition),
                 .workspace_bytes = partial_bytes(kernel, partition),
                 .enqueue =
                     [=](const KernelArgs& args, Stream stream) {
-                      return enqueue(kernel, args, split_k, partition, overlaps, stream);
+                      return enqueue(kernel, args, split_k, partition, overlaps, sum_overlap,
+                                     stream);
                     },
                 .kernels = [=] { return planned_kernels(kernel, problem, partition); }};
   return {std::move(choice), seconds(kernel, problem, device, partition, is_first),

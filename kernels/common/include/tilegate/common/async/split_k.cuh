@@ -85,14 +85,10 @@ namespace tilegate::split_sums {
 constexpr int kNumThreads = 256;
 
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
-// per element. With `kWaits` it may start early, and waits for the earlier kernels.
-template <bool kVectors, bool kWaits>
+// per element. It may start early; `lets_next_start`: so may the kernel after it.
+template <bool kVectors>
 __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFlight>)
-    add(KernelArgs args, SplitK split_k) {
-  if constexpr (kWaits) {
-    device::wait_for_previous_kernel();
-    device::launch_dependents();
-  }
+    add(KernelArgs args, SplitK split_k, bool lets_next_start) {
   constexpr int kWords = kVectors ? 4 : 1;
   const auto size = static_cast<unsigned>(split_k.partial_size());
   const unsigned blocks = size / (kNumThreads * kWords);  // per tile
@@ -101,6 +97,8 @@ __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFli
   const auto row = static_cast<int>(word / split_k.block_n);
   const auto col = static_cast<int>(word % split_k.block_n);
   const SplitK::WorkTile work = split_k.tile(split_k.whole + tile);
+  device::wait_for_previous_kernel(args.c + work.row * args.ldc + work.col);
+  if (lets_next_start) device::launch_dependents();
   if (row < work.own_row || col < work.own_col) return;
   if (row >= args.shape.m - work.row || col >= args.shape.n - work.col) return;
 
@@ -117,16 +115,22 @@ __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFli
   }
 }
 
+// How the reduction kernel's launch overlaps the kernels before and after it (programmatic
+// dependent launch).
+struct Overlap {
+  bool previous, next;
+};
+
 // `tiles`: number of split tiles. Enqueued after the kernel that computes the partial sums.
-template <bool kWaits>
-Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles, Stream stream) {
+inline Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles,
+                      Overlap overlap, Stream stream) {
   const int words = split_k.vectors ? 4 : 1;
   return device::launch({.kernel = "add partial sums",
                          .blocks = tiles * (split_k.partial_size() / (kNumThreads * words)),
                          .threads_x = kNumThreads,
-                         .overlaps_previous = kWaits},
-                        stream, split_k.vectors ? add<true, kWaits> : add<false, kWaits>, args,
-                        split_k);
+                         .overlaps_previous = overlap.previous},
+                        stream, split_k.vectors ? add<true> : add<false>, args, split_k,
+                        overlap.next);
 }
 
 }  // namespace tilegate::split_sums

@@ -145,7 +145,10 @@ inline float* shared_pointer(SharedAddress address) {
 }
 
 // Kernels run in sequence; instrumented builds report accesses that come before this wait.
-inline void wait_for_previous_kernel() { simt::executor::wait_for_previous_kernel(); }
+template <typename... T>
+void wait_for_previous_kernel(const T*... /*computed*/) {
+  simt::executor::wait_for_previous_kernel();
+}
 inline void launch_dependents() {}
 
 [[noreturn]] inline void fail(const char* message) { simt::executor::fail(message); }

@@ -133,6 +133,17 @@ inline __device__ void wait_for_previous_kernel() {
 #endif
 }
 
+// ptxas moves the wait up, before all that does not depend on it. So it gets a predicate that
+// depends on the pointers, and is true because a block has threads.
+template <typename... T>
+__device__ void wait_for_previous_kernel(const T*... computed) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n.reg .pred any;\nsetp.ne.u64 any, %0, 0;\n@any griddepcontrol.wait;\n}" ::"l"(
+                   (reinterpret_cast<std::uintptr_t>(computed) | ... | blockDim.x))
+               : "memory");
+#endif
+}
+
 inline __device__ void launch_dependents() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
