@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, int k_splits
   const float* partial = static_cast<const float*>(args.workspace) +
                          std::int64_t{batch_index} * k_splits * size + first + lane;
 
-  device::wait_for_previous_kernel();
+  device::wait_for_previous_kernel(partial);
   device::launch_dependents();
   float sum[kPerLane]{};
 #pragma unroll 4

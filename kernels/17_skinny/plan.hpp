@@ -15,6 +15,7 @@
 #include <tilegate/device.hpp>
 #include <tilegate/stage.hpp>
 
+#include "gemv.cuh"
 #include "partial_sums.cuh"
 #include "skinny.cuh"
 
@@ -40,9 +41,9 @@ inline constexpr std::array kTiles = {
     Tile{.s = 32, .x = 64, .k = 64, .lanes_s = 2, .blocks_per_sm = 2},
     Tile{.s = 32, .x = 128, .k = 64, .lanes_s = 2},
 };
-using AllTiles = std::make_index_sequence<kTiles.size()>;
-// For shifted rows. 1×32 would be slower than 4×64, and 32×64 needs more registers than two blocks
-// have.
+using TilesAlongX = std::make_index_sequence<kTiles.size()>;
+using TilesAlongK = std::index_sequence<1, 2, 3, 4, 5, 6, 7>;
+// For shifted rows: 32×64 needs more registers than two blocks have.
 using ShiftedTiles = std::index_sequence<1, 2, 3, 4, 5, 7>;
 inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};
 
@@ -64,6 +65,8 @@ struct Kernel {
   bool aligned;  // see Config
   void (*run)(Task);
   std::size_t (*shared_bytes)(int depth);
+  int tile_additions, last_additions;  // on the longest way: per k tile, and after the k tiles
+  int tiles_at_a_time = 0;             // of a matrix-vector product; other kernels have a ring
 };
 
 template <std::size_t kIndex, Along kAlong, bool kAligned>
@@ -72,17 +75,36 @@ constexpr Kernel kernel() {
   using C = Config<kTile.s, kTile.x, kTile.k, kTile.lanes_s, kTile.blocks_per_sm, kAlong, kAligned>;
   // Below s = 4 the order does not matter: the loop waits for memory.
   using Order = std::conditional_t<(kTile.s < 4), CompilerOrder, SourceOrder>;
-  return {kTile, kAlong, kAligned, multiply<C, Order>, shared_bytes<C>};
+  return {kTile, kAlong, kAligned, multiply<C, Order>, shared_bytes<C>, C::kWarpK, kNumWarps - 1};
 }
 
-template <std::size_t... kIndex, std::size_t... kShifted>
-constexpr auto all_kernels(std::index_sequence<kIndex...> /*of kTiles*/,
-                           std::index_sequence<kShifted...> /*of kTiles*/) {
-  return std::array{kernel<kIndex, Along::kX, true>()..., kernel<kIndex, Along::kK, true>()...,
-                    kernel<kShifted, Along::kX, false>()...,
-                    kernel<kShifted, Along::kK, false>()...};
+template <Along kAlong, typename C>
+constexpr Kernel gemv_kernel() {
+  return {{.s = 1, .x = C::kBlockX, .k = C::kBlockK, .blocks_per_sm = kGemvBlocksPerSm},
+          kAlong,
+          C::kWidth == 4,
+          gemv<C>,
+          [](int) { return sizeof(typename C::SharedStorage); },
+          C::kStepAdditions,
+          C::kLastAdditions,
+          C::kSteps};
 }
-inline constexpr auto kKernels = all_kernels(AllTiles{}, ShiftedTiles{});
+
+template <std::size_t... kAlongX, std::size_t... kAlongK, std::size_t... kShifted>
+constexpr auto all_kernels(std::index_sequence<kAlongX...> /*of kTiles*/,
+                           std::index_sequence<kAlongK...> /*of kTiles*/,
+                           std::index_sequence<kShifted...> /*of kTiles*/) {
+  return std::array{
+      gemv_kernel<Along::kX, GemvAlongX<4, 2>>(), gemv_kernel<Along::kX, GemvAlongX<4, 8>>(),
+      gemv_kernel<Along::kX, GemvAlongX<1, 8>>(), gemv_kernel<Along::kX, GemvAlongX<1, 32>>(),
+      gemv_kernel<Along::kK, GemvAlongK<4, 1>>(), gemv_kernel<Along::kK, GemvAlongK<4, 2>>(),
+      gemv_kernel<Along::kK, GemvAlongK<4, 4>>(), gemv_kernel<Along::kK, GemvAlongK<4, 8>>(),
+      gemv_kernel<Along::kK, GemvAlongK<1, 1>>(), gemv_kernel<Along::kK, GemvAlongK<1, 2>>(),
+      gemv_kernel<Along::kK, GemvAlongK<1, 4>>(), gemv_kernel<Along::kK, GemvAlongK<1, 8>>(),
+      kernel<kAlongX, Along::kX, true>()...,      kernel<kAlongK, Along::kK, true>()...,
+      kernel<kShifted, Along::kX, false>()...,    kernel<kShifted, Along::kK, false>()...};
+}
+inline constexpr auto kKernels = all_kernels(TilesAlongX{}, TilesAlongK{}, ShiftedTiles{});
 
 // Depth of the ring: as many k tiles as fit beside the multiprocessor's other blocks; at least two,
 // even if fewer blocks fit then.
@@ -196,13 +218,42 @@ constexpr Rates rates_of(Along along, bool aligned) {
   return {x ? 21.5e9 : 19.4e9, 26.9e9, 0.0, x ? 0.268 : 0.229, x ? 1.498 : 1.261};
 }
 
+// What the time of a matrix-vector product depends on. Loads of a thread follow each other, and of
+// blocks those that find no place on the device.
+struct GemvWork {
+  double bytes;              // of all operands
+  std::int64_t blocks;       // of the grid
+  std::int64_t block_steps;  // loads of a thread, one after the other
+  int x;                     // elements of C per block
+  int k_splits;
+  Along along;
+  bool aligned;
+};
+
+// Fitted to 584 timings of 68 problems, of all configurations, as above: errors of 9 %.
+inline Candidate predicted(Choice choice, const GemvWork& work, const Device& device) {
+  constexpr double kBlock = 0.81e-6, kAdd = 1.5e-6;
+  constexpr double kWarm = 8.8e12, kCold = 5.2e12, kNarrow = 0.64;  // bytes per second
+  const bool x = work.along == Along::kX;
+  const double step = work.aligned ? (x ? 0.43e-6 : 0.34e-6) : (x ? 0.5e-6 : 0.36e-6);
+  const double slots = double{1} * std::max(device.multiprocessors, 1) * kGemvBlocksPerSm;
+  const double waves = static_cast<double>(work.blocks) / slots;
+  const double rate = (work.bytes > kH200.warm_operand_bytes ? kCold : kWarm) *
+                      (x && work.x < 32 ? kNarrow : 1.0) * device.multiprocessors /
+                      kH200.multiprocessors;
+  const double move = work.bytes / rate, add = work.k_splits == 1 ? 0.0 : kAdd;
+  const double seconds =
+      move + std::max(waves, 1.0) * (kBlock + step * static_cast<double>(work.block_steps)) + add;
+  return {std::move(choice), seconds, {.waves = waves, .move = move, .add = add}};
+}
+
 inline Candidate predicted(Choice choice, const Work& work, const Device& device) {
   const Rates rates = rates_of(work.along, work.aligned);
   constexpr double kResult = 0.89e-9;        // adds the warps' sums
   constexpr double kColumnResult = 0.53e-9;  // more, for stores along short columns of C
   // Factors: of the time of the main loop, for one block where two fit; of the time to issue FFMA,
-  // for operands that L2 does not keep.
-  constexpr double kAlone = 1.12, kCold = 1.09;
+  // for operands that L2 does not keep; of all, after 200 other problems.
+  constexpr double kAlone = 1.12, kCold = 1.09, kRest = 1.06;
 
   const int multiprocessors = std::max(device.multiprocessors, 1);
   const auto busiest = static_cast<double>(ceil_div(work.blocks, multiprocessors));
@@ -214,7 +265,7 @@ inline Candidate predicted(Choice choice, const Work& work, const Device& device
                            std::max({work.bytes / (rates.memory * multiprocessors),
                                      tiles * work.tile_bytes / rates.copies, issue});
   const double results = busiest * (work.results * kResult + work.column_results * kColumnResult);
-  const double seconds = rates.start + main_loop + results + add_seconds(work.k_splits);
+  const double seconds = kRest * (rates.start + main_loop + results + add_seconds(work.k_splits));
   const double slots = static_cast<double>(multiprocessors) * work.blocks_per_sm;
   const Parts parts{.waves = static_cast<double>(work.blocks) / slots,
                     .multiply = issue,

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -29,8 +30,12 @@ struct Partition {
   std::int64_t tiles;  // of the whole batch
   std::int64_t k_tiles;
   int k_splits;
-  int depth;      // of the ring, in k tiles
-  bool overlaps;  // programmatic dependent launch
+  int depth;         // of the ring, in k tiles
+  bool may_overlap;  // launches may: programmatic dependent launch
+  bool overlaps;     // this one does
+
+  bool is_gemv() const { return kernel->tiles_at_a_time > 0; }
+  std::int64_t blocks() const { return tiles * k_splits; }
 
   std::int64_t block_k_tiles() const { return ceil_div(k_tiles, k_splits); }
 };
@@ -38,28 +43,32 @@ struct Partition {
 Status enqueue(const KernelArgs& args, const Roles& roles, const Partition& partition,
                Stream stream) {
   Status status = device::launch({.kernel = "skinny",
-                                  .blocks = partition.tiles * partition.k_splits,
+                                  .blocks = partition.blocks(),
                                   .threads_x = kNumThreads,
                                   .shared_bytes = partition.kernel->shared_bytes(partition.depth),
                                   .overlaps_previous = partition.overlaps},
                                  stream, partition.kernel->run,
                                  make_task(args, roles, partition.k_splits, partition.depth));
   if (!status.ok() || partition.k_splits == 1) return status;
-  return partial_sums::enqueue_add(args, partition.k_splits, partition.overlaps, stream);
+  return partial_sums::enqueue_add(args, partition.k_splits, partition.may_overlap, stream);
 }
 
-// "rows4x128_split33": tiles of 4×128, 33 splits of K; "columns128x4": tiles of 128×4, one split.
+// "rows4x128_split33": tiles of 4×128, 33 splits of K; "columns128x4": tiles of 128×4, one split;
+// "gemv32": a block has 32 elements of C.
 std::string name_of(const Partition& partition, const Roles& roles) {
   const std::string s = std::to_string(partition.kernel->tile.s),
                     x = std::to_string(partition.kernel->tile.x);
-  const std::string name = roles.short_is_m ? "rows" + s + "x" + x : "columns" + x + "x" + s;
+  const std::string name = partition.is_gemv() ? "gemv" + x
+                           : roles.short_is_m  ? "rows" + s + "x" + x
+                                               : "columns" + x + "x" + s;
   return partition.k_splits == 1 ? name : name + "_split" + std::to_string(partition.k_splits);
 }
 
 std::int64_t rounding_chain(const Shape& shape, const Partition& partition) {
-  const std::int64_t warp_k = partition.block_k_tiles() * (partition.kernel->tile.k / kNumWarps);
+  const Kernel& kernel = *partition.kernel;
   // Zeros past the end of K do not round.
-  const std::int64_t sum = std::min(warp_k + kNumWarps - 1, shape.k);
+  const std::int64_t sum =
+      std::min(partition.block_k_tiles() * kernel.tile_additions + kernel.last_additions, shape.k);
   return sum + (partition.k_splits > 1 ? partial_sums::rounding_chain(partition.k_splits) : 0) + 2;
 }
 
@@ -73,13 +82,22 @@ std::vector<PlannedKernel> planned_kernels(const Shape& shape, const Roles& role
           ? std::array{parameter::rows(kernel.tile.s), parameter::columns(kernel.tile.x)}
           : std::array{parameter::columns(kernel.tile.s), parameter::rows(kernel.tile.x)};
   PlannedKernel multiply{
-      .name = name_of(unsplit, roles) + (kernel.aligned ? " aligned" : " shifted") +
+      .name = name_of(unsplit, roles) +
+              (kernel.aligned        ? " aligned"
+               : partition.is_gemv() ? " words"
+                                     : " shifted") +
               (kernel.along == Along::kK ? " along k" : ""),
-      .parameters = {
-          s_and_x[0], s_and_x[1], parameter::depth(kernel.tile.k),
-          parameter::ring("k tiles of a block", partition.block_k_tiles(), partition.depth),
-          parameter::each("stages", partition.depth),
-          parameter::each("small operand along k", roles.small_along_k)}};
+      .parameters = {s_and_x[0], s_and_x[1], parameter::depth(kernel.tile.k),
+                     parameter::each("small operand along k", roles.small_along_k)}};
+  const std::int64_t block_tiles = partition.block_k_tiles();
+  if (partition.is_gemv()) {
+    multiply.parameters.push_back(
+        parameter::tiles("k tiles of a block", block_tiles, kernel.tiles_at_a_time));
+  } else {
+    multiply.parameters.push_back(
+        parameter::ring("k tiles of a block", block_tiles, partition.depth));
+    multiply.parameters.push_back(parameter::each("stages", partition.depth));
+  }
   if (partition.k_splits == 1) return {multiply};
   multiply.parameters.push_back(parameter::count("splits", partition.k_splits, kMaxKSplits));
   multiply.parameters.push_back(
@@ -98,9 +116,29 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
   const Shape& shape = problem.shape;
   const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
              k = static_cast<double>(shape.k), batch = static_cast<double>(problem.batch);
+  const double bytes = sizeof(float) * batch * (m * k + k * n + m * n);
+  Choice choice{.configuration = name_of(partition, roles),
+                .rounding_chain = rounding_chain(shape, partition),
+                .workspace_bytes =
+                    partition.k_splits > 1 ? partial_sums::bytes(problem, partition.k_splits) : 0,
+                .enqueue = [=](const KernelArgs& args,
+                               Stream stream) { return enqueue(args, roles, partition, stream); },
+                .kernels = [=] { return planned_kernels(problem.shape, roles, partition); }};
+  if (partition.is_gemv()) {
+    return predicted(
+        std::move(choice),
+        GemvWork{.bytes = bytes,
+                 .blocks = partition.blocks(),
+                 .block_steps = ceil_div(partition.block_k_tiles(), kernel.tiles_at_a_time),
+                 .x = kernel.tile.x,
+                 .k_splits = partition.k_splits,
+                 .along = kernel.along,
+                 .aligned = kernel.aligned},
+        device);
+  }
   const double row_words = static_cast<double>(std::min<std::int64_t>(kernel.tile.x, roles.x));
-  const Work work{.bytes = sizeof(float) * batch * (m * k + k * n + m * n),
-                  .blocks = partition.tiles * partition.k_splits,
+  const Work work{.bytes = bytes,
+                  .blocks = partition.blocks(),
                   .block_tiles = partition.block_k_tiles(),
                   .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
                   .tile_ffma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k / 32,
@@ -114,13 +152,6 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                   .k_splits = partition.k_splits,
                   .along = kernel.along,
                   .aligned = kernel.aligned};
-  Choice choice{.configuration = name_of(partition, roles),
-                .rounding_chain = rounding_chain(shape, partition),
-                .workspace_bytes =
-                    partition.k_splits > 1 ? partial_sums::bytes(problem, partition.k_splits) : 0,
-                .enqueue = [=](const KernelArgs& args,
-                               Stream stream) { return enqueue(args, roles, partition, stream); },
-                .kernels = [=] { return planned_kernels(problem.shape, roles, partition); }};
   return predicted(std::move(choice), work, device);
 }
 
@@ -176,9 +207,13 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
                         .k_tiles = ceil_div(problem.shape.k, kernel->tile.k),
                         .k_splits = 1,
                         .depth = ring_depth(*kernel, device),
-                        .overlaps = device.compute_capability >= 90};
+                        .may_overlap = device.compute_capability >= 90,
+                        .overlaps = false};
     for (const int k_splits : useful_k_splits(partition, problem.shape, device)) {
       partition.k_splits = k_splits;
+      partition.overlaps =
+          partition.may_overlap &&
+          cost::spreads_evenly(partition.blocks(), kernel->tile.blocks_per_sm, device);
       if (fits(partition)) all.push_back(candidate(problem, device, roles, partition));
     }
   }

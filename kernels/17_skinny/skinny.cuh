@@ -593,7 +593,11 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
     device::copy_async_commit();
   };
 
-  device::wait_for_previous_kernel();
+  if constexpr (Config::kAligned) {
+    device::wait_for_previous_kernel(big_at.next, small_at.next);
+  } else {
+    device::wait_for_previous_kernel(big_at.most.next, big_at.last.next, small_at.next);
+  }
   device::launch_dependents();
   const int depth = task.depth, k_ahead = (depth - 1) * kBlockK;
 #pragma unroll 1

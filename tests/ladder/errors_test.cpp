@@ -234,7 +234,7 @@ constexpr Limits kLimits[] = {
     {"StreamK", kMostInGrid - 256, kMostInGrid},
     {"AsyncCopy", 1 << 30, kMostInGrid},
     {"Packed", 1 << 30, kMostInGrid / 6},  // 6 tiles to pack per matrix
-    {"Skinny", std::int64_t{16} << 30, kMostInGrid},
+    {"Skinny", std::int64_t{64} << 30, kMostInGrid},
     {"Int8x3", (1 << 27) - 1, kMostInGrid / 32},  // 32 blocks split the operands of a matrix
     {"Tma", 1 << 30, kMostInGrid},
     {"Fp16x3", (1 << 27) - 1, kMostInGrid / 32},
