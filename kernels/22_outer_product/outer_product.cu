@@ -25,11 +25,11 @@
 namespace tilegate::outer_product {
 
 constexpr int kNumWarps = 8, kNumThreads = 32 * kNumWarps;
-constexpr int kThreadColumns = 4, kRowsAtATime = 2;  // results of a thread at a time
-constexpr int kStrip = 32 * kThreadColumns;          // columns of a warp; a thread's are 32 apart
-constexpr int kLeastK = 4, kMostK = 48;              // K of a kernel is a multiple of 4
+constexpr int kMostWidth = 4, kRowsAtATime = 2;  // columns and rows of a thread at a time
+constexpr int kMostStrip = 32 * kMostWidth;      // columns of a warp; a thread's are 32 apart
+constexpr int kLeastK = 4, kMostK = 48;          // K of a kernel is a multiple of 4
 
-// The strip takes kK · kThreadColumns registers.
+// The strip takes kK · kMostWidth registers.
 constexpr int blocks_per_sm(int k) { return k <= 24 ? 2 : 1; }
 
 // Words of a row of op(A) in shared memory: an odd number of vectors, so that neighbouring rows
@@ -40,22 +40,23 @@ constexpr __host__ __device__ int row_words(int k) { return k % 8 == 4 ? k : k +
 // take at most 88 KiB.
 constexpr __host__ __device__ int columns_at_a_time(int k) { return k <= 20 ? 4 : k <= 40 ? 2 : 1; }
 
-// How C is divided among blocks: `groups` of `strips` strips of 128 columns, and chunks of `rows`
-// rows. Each warp multiplies by one strip; kNumWarps / strips warps share it, each with other rows.
+// How C is divided among blocks: `groups` of `strips` strips of 32·`width` columns, and chunks of
+// `rows` rows. Each warp multiplies by one strip; kNumWarps / strips warps share it, each with
+// other rows.
 struct Division {
-  int strips, rows;
+  int strips, width, rows;
   Divisor groups, chunks;
   bool a_along_k;  // rows of op(A) lie along k
 };
 
 // to ← `count` rows of kK words along k, from `from` on; zeros beyond its `rows` rows and `words`
-// words. By all threads of a block; completes with copy_async_wait. Of each kOf rows of `from` only
-// the first kRun are copied.
-template <int kK, int kRun = 1, int kOf = 1>
+// words. By all threads of a block; completes with copy_async_wait. Of each `of` rows of `from`
+// only the first kRun are copied.
+template <int kK, int kRun = 1>
 __device__ void copy_rows(const float* from, std::int64_t ld, bool along_k, int rows, int words,
-                          int count, float* to) {
+                          int count, float* to, int of = 1) {
   const auto copy = [&](int to_row, int word) {
-    const int row = to_row / kRun * kOf + to_row % kRun;
+    const int row = to_row / kRun * of + to_row % kRun;
     const bool inside = row < rows && word < words;
     const std::int64_t at = along_k ? row * ld + word : word * ld + row;
     device::copy_async<4>(to + to_row * row_words(kK) + word, inside ? from + at : from, inside);
@@ -75,40 +76,50 @@ __device__ void copy_rows(const float* from, std::int64_t ld, bool along_k, int 
   device::copy_async_commit();
 }
 
-// strip ← the thread's columns of op(B), of which the block has `columns` and `words` along k, from
-// `b` on; zeros outside. `exchange`: in shared memory.
+// The strip of a warp.
+struct Strip {
+  int begin;    // its first column in the block
+  int columns;  // of them in C; none if at most 0
+
+  static __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  __device__ int first() const { return begin + lane(); }     // column of the thread
+  __device__ int inside() const { return columns - lane(); }  // columns from there on
+};
+
+// strip ← the thread's columns of op(B), which has `words` along k, from `b` on; zeros outside.
+// `exchange`: in shared memory.
 template <int kK, bool kAlongK>
-__device__ void load_strip(const float* b, std::int64_t ldb, int columns, int words, int strips,
-                           float* exchange, float (&strip)[kK][kThreadColumns]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32,
-            of_block = static_cast<int>(threadIdx.x) / 32 % strips;
+__device__ void load_strip(const float* b, std::int64_t ldb, int columns, int words,
+                           const Division& division, const Strip& of_warp, float* exchange,
+                           float (&strip)[kK][kMostWidth]) {
   if constexpr (!kAlongK) {
-    const int column = of_block * kStrip + lane;
     const auto load = [&](auto has) {
-      const float* from = b + column;
+      const float* from = b + of_warp.first();
 #pragma unroll
       for (int k = 0; k < kK; ++k, from += ldb) {
 #pragma unroll
-        for (int i = 0; i < kThreadColumns; ++i) {
+        for (int i = 0; i < kMostWidth; ++i) {
           strip[k][i] = k < words && has(i) ? from[32 * i] : 0.0F;
         }
       }
     };
     // Most warps need no check of columns.
-    if ((of_block + 1) * kStrip <= columns) {
+    if (of_warp.columns == kMostStrip) {
       load([](int) { return true; });
     } else {
-      load([&](int i) { return column + 32 * i < columns; });
+      load([&](int i) { return 32 * i < of_warp.inside(); });
     }
   } else {
     constexpr int kTogether = columns_at_a_time(kK), kRun = 32 * kTogether;
+    const int strip_of_warp = static_cast<int>(threadIdx.x) / 32 / (kNumWarps / division.strips);
+    const float* const row = exchange + (strip_of_warp * kRun + Strip::lane()) * row_words(kK);
 #pragma unroll
-    for (int i = 0; i < kThreadColumns; i += kTogether) {
-      copy_rows<kK, kRun, kStrip>(b + 32 * i * ldb, ldb, true, columns - 32 * i, words,
-                                  kRun * strips, exchange);
+    for (int i = 0; i < kMostWidth; i += kTogether) {
+      if (i >= division.width) break;
+      copy_rows<kK, kRun>(b + 32 * i * ldb, ldb, true, columns - 32 * i, words,
+                          kRun * division.strips, exchange, 32 * division.width);
       device::copy_async_wait<0>();
       __syncthreads();  // the columns have arrived
-      const float* row = exchange + (of_block * kRun + lane) * row_words(kK);
 #pragma unroll
       for (int j = 0; j < kTogether; ++j) {
 #pragma unroll
@@ -123,20 +134,20 @@ __device__ void load_strip(const float* b, std::int64_t ldb, int columns, int wo
   }
 }
 
-// C ← alpha·op(A)·op(B) + beta·C for kRows rows of a thread, `step` apart: of op(A) from `a` on,
-// of C from `c` on. `inside`: the thread's columns below are inside C.
-template <int kK, int kRows>
+// C ← alpha·op(A)·op(B) + beta·C for kRows rows and kWidth columns of a thread: rows are `step`
+// apart, of op(A) from `a` on, of C from `c` on. `inside`: the thread's columns below are inside C.
+template <int kK, int kWidth, int kRows>
 __device__ void multiply_rows(const KernelArgs& args, const float* a, int step,
-                              const float (&strip)[kK][kThreadColumns], float* c, int inside) {
+                              const float (&strip)[kK][kMostWidth], float* c, int inside) {
   // idea:begin OuterProduct
-  float sums[kRows][kThreadColumns]{};
+  float sums[kRows][kWidth]{};
 #pragma unroll
   for (int k = 0; k < kK; k += 4) {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       const auto v = device::load_vector<float4>(a + i * step * row_words(kK) + k);
 #pragma unroll
-      for (int j = 0; j < kThreadColumns; ++j) {
+      for (int j = 0; j < kWidth; ++j) {
         sums[i][j] += v.x * strip[k][j];
         sums[i][j] += v.y * strip[k + 1][j];
         sums[i][j] += v.z * strip[k + 2][j];
@@ -145,13 +156,13 @@ __device__ void multiply_rows(const KernelArgs& args, const float* a, int step,
     }
   }
   // idea:end
-  float old[kRows][kThreadColumns]{};
+  float old[kRows][kWidth]{};
   if (args.beta != 0.0F) {
     // All loads before the first store: the compiler must assume that they alias.
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
 #pragma unroll
-      for (int j = 0; j < kThreadColumns; ++j) {
+      for (int j = 0; j < kWidth; ++j) {
         if (32 * j < inside) old[i][j] = c[i * step * args.ldc + 32 * j];
       }
     }
@@ -159,13 +170,26 @@ __device__ void multiply_rows(const KernelArgs& args, const float* a, int step,
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
 #pragma unroll
-    for (int j = 0; j < kThreadColumns; ++j) {
+    for (int j = 0; j < kWidth; ++j) {
       if (32 * j >= inside) continue;
       c[i * step * args.ldc + 32 * j] = args.beta == 0.0F
                                             ? args.alpha * sums[i][j]
                                             : args.alpha * sums[i][j] + args.beta * old[i][j];
     }
   }
+}
+
+// The same for all rows of a thread, of which there are `left`.
+template <int kK, int kWidth>
+__device__ void multiply_all(const KernelArgs& args, const float* a, int step, int left,
+                             const float (&strip)[kK][kMostWidth], float* c, int inside) {
+#pragma unroll 1
+  for (; left >= kRowsAtATime; left -= kRowsAtATime) {
+    multiply_rows<kK, kWidth, kRowsAtATime>(args, a, step, strip, c, inside);
+    a += kRowsAtATime * step * row_words(kK), c += kRowsAtATime * step * args.ldc;
+  }
+  static_assert(kRowsAtATime == 2, "what is left is one row");
+  if (left > 0) multiply_rows<kK, kWidth, 1>(args, a, step, strip, c, inside);
 }
 
 // A block computes a chunk of rows in a group of columns. blockIdx.x counts groups first.
@@ -182,35 +206,39 @@ __global__ void __launch_bounds__(kNumThreads, blocks_per_sm(kK))
   const std::int64_t m = args.shape.m, n = args.shape.n;
   const auto k = static_cast<int>(args.shape.k);
   const int strips = division.strips, step = kNumWarps / strips;  // rows of the block at a time
+  const int strip_columns = 32 * division.width;
   const std::int64_t first = std::int64_t{chunk} * division.rows;
-  const std::int64_t column = std::int64_t{group} * strips * kStrip;
-  const int rows = rest(m, first, division.rows), columns = rest(n, column, strips * kStrip);
+  const std::int64_t column = std::int64_t{group} * strips * strip_columns;
+  const int rows = rest(m, first, division.rows), columns = rest(n, column, strips * strip_columns);
   const float* a = args.a + matrix * args.stride_a + first * (division.a_along_k ? args.lda : 1);
   const float* b = args.b + matrix * args.stride_b + column * (kBAlongK ? args.ldb : 1);
-  const int warp = static_cast<int>(threadIdx.x) / 32,
-            column_of_thread = warp % strips * kStrip + static_cast<int>(threadIdx.x) % 32;
-  float* c = args.c + matrix * args.stride_c + (first + warp / strips) * args.ldc + column +
-             column_of_thread;
+  // Warps of one strip are neighbours, so that each of the four schedulers has as many of each.
+  const int warp = static_cast<int>(threadIdx.x) / 32, row = warp % step,
+            begin = warp / step * strip_columns;
+  const Strip of_warp{begin, min(columns - begin, strip_columns)};
   float* const rows_of_a = &device::shared_storage<float>();
   float* const exchange = rows_of_a + division.rows * row_words(kK);
 
-  device::wait_for_previous_kernel();
+  float* const c =
+      args.c + matrix * args.stride_c + (first + row) * args.ldc + column + of_warp.first();
+  device::wait_for_previous_kernel(a, b, c);
   device::launch_dependents();
   copy_rows<kK>(a, args.lda, division.a_along_k, rows, k, division.rows, rows_of_a);
-  float strip[kK][kThreadColumns];
-  load_strip<kK, kBAlongK>(b, args.ldb, columns, k, strips, exchange, strip);
+  float strip[kK][kMostWidth];
+  load_strip<kK, kBAlongK>(b, args.ldb, columns, k, division, of_warp, exchange, strip);
   device::copy_async_wait<0>();
   __syncthreads();  // all rows have arrived
-  const int inside = columns - column_of_thread;
-  const float* from = rows_of_a + warp / strips * row_words(kK);
-  int left = (rows - warp / strips + step - 1) / step;  // rows of the warp
-#pragma unroll 1
-  for (; left >= kRowsAtATime; left -= kRowsAtATime) {
-    multiply_rows<kK, kRowsAtATime>(args, from, step, strip, c, inside);
-    from += kRowsAtATime * step * row_words(kK), c += kRowsAtATime * step * args.ldc;
+  const int inside = of_warp.inside(), left = (rows - row + step - 1) / step;
+  const float* const from = rows_of_a + row * row_words(kK);
+  if (of_warp.columns > 96) {
+    multiply_all<kK, 4>(args, from, step, left, strip, c, inside);
+  } else if (of_warp.columns > 64) {
+    multiply_all<kK, 3>(args, from, step, left, strip, c, inside);
+  } else if (of_warp.columns > 32) {
+    multiply_all<kK, 2>(args, from, step, left, strip, c, inside);
+  } else if (of_warp.columns > 0) {
+    multiply_all<kK, 1>(args, from, step, left, strip, c, inside);
   }
-  static_assert(kRowsAtATime == 2, "what is left is one row");
-  if (left > 0) multiply_rows<kK, 1>(args, from, step, strip, c, inside);
 }
 
 // A kernel, for K up to `k` and one layout of op(B).
@@ -252,7 +280,7 @@ std::int64_t most_rows(const Kernel& kernel, int strips, const Device& device) {
 // A problem's blocks.
 struct Partition {
   const Kernel* kernel;
-  int strips;             // see Division
+  int strips, width;      // see Division
   std::int64_t rows;      // of a chunk
   std::int64_t groups;    // of columns
   std::int64_t chunks;    // of rows
@@ -272,9 +300,12 @@ const Kernel& kernel_of(const Problem& problem) {
 }
 
 // Blocks of `strips` strips, `blocks` of them at a time on each multiprocessor, in whole waves.
+// Strips are as narrow as their number allows.
 Partition divided(const Kernel& kernel, int strips, int blocks, const Problem& problem,
                   const Device& device) {
-  const std::int64_t groups = ceil_div(problem.shape.n, std::int64_t{strips} * kStrip);
+  const std::int64_t groups = ceil_div(problem.shape.n, std::int64_t{strips} * kMostStrip);
+  const std::int64_t width =
+      std::max(ceil_div(problem.shape.n, groups * strips * 32), std::int64_t{1});
   const std::int64_t most = most_rows(kernel, strips, device);
   const double wide = static_cast<double>(groups) * static_cast<double>(problem.batch);
   const double slots = static_cast<double>(device.multiprocessors) * blocks;
@@ -285,6 +316,7 @@ Partition divided(const Kernel& kernel, int strips, int blocks, const Problem& p
       std::clamp(ceil_div(problem.shape.m, chunks), std::int64_t{kNumWarps / strips}, most);
   return {.kernel = &kernel,
           .strips = strips,
+          .width = static_cast<int>(width),
           .rows = rows,
           .groups = groups,
           .chunks = ceil_div(problem.shape.m, rows),
@@ -295,8 +327,10 @@ Partition divided(const Kernel& kernel, int strips, int blocks, const Problem& p
 // Strips times rows of the busiest multiprocessor. An exchange takes as long as so many.
 double strip_rows(const Partition& partition, const Device& device) {
   constexpr double kExchange = 1.2;  // for each k of a strip
+  constexpr double kNarrow = 2.5;    // columns of a thread that take as long as the rest of a row
   const double exchange = partition.kernel->b_along_k ? kExchange * partition.kernel->k : 0.0;
   return std::ceil(partition.blocks() / device.multiprocessors) * partition.strips *
+         (partition.width + kNarrow) / (kMostWidth + kNarrow) *
          (static_cast<double>(partition.rows) + exchange);
 }
 
@@ -306,7 +340,7 @@ Partition fastest(const Kernel& kernel, int blocks, const Problem& problem, cons
   constexpr double kMore = 1.08;
   Partition best = divided(kernel, 1, blocks, problem, device);
   double least = strip_rows(best, device);
-  for (int strips = 2; strips <= kNumWarps; strips *= 2) {
+  for (int strips = 2; strips <= kNumWarps && strips * 16 < problem.shape.n; strips *= 2) {
     const Partition wider = divided(kernel, strips, blocks, problem, device);
     const double rows = strip_rows(wider, device);
     if (rows <= kMore * least) best = wider;
@@ -328,7 +362,8 @@ Partition partition_of(const Problem& problem, const Device& device) {
 
 // "12x1024": K up to 12, 1024 columns of a block.
 std::string name_of(const Partition& partition) {
-  return std::to_string(partition.kernel->k) + "x" + std::to_string(partition.strips * kStrip);
+  return std::to_string(partition.kernel->k) + "x" +
+         std::to_string(partition.strips * partition.width * 32);
 }
 
 // A piece of K is summed, and multiplied by alpha; each piece is added to C.
@@ -340,7 +375,10 @@ std::vector<PlannedKernel> planned_kernels(const Partition& partition, const Pro
   const Kernel& kernel = *partition.kernel;
   const std::int64_t rows = std::min(partition.rows, problem.shape.m);
   const std::int64_t at_a_time = std::int64_t{kRowsAtATime} * kNumWarps / partition.strips;
-  std::vector parameters = {parameter::columns(kStrip),
+  const std::int64_t last_strip = (problem.shape.n - 1) % (32 * partition.width) / 32 + 1;
+  std::vector parameters = {parameter::columns(32),
+                            parameter::each("columns of a thread", partition.width),
+                            parameter::each("columns of a thread, last strip", last_strip),
                             parameter::each("words of the last vector", problem.shape.k % kLeastK),
                             parameter::each("a along k", problem.op_a == Op::kN),
                             parameter::each("strips of a block", partition.strips),
@@ -360,19 +398,19 @@ double load_seconds(const Partition& partition, const Problem& problem, const De
          kH200.multiprocessors / device.multiprocessors;
 }
 
-// Expected times, fitted to 426 timings (NVIDIA H200, driver 580.159.04, CUDA 13.0) with an error
-// of 7 % (root mean square of the logarithm).
+// Expected times, fitted to 291 timings (NVIDIA H200, driver 580.159.04, CUDA 13.0) with an error
+// of 8 % (root mean square of the logarithm).
 Parts parts(const Partition& partition, const Problem& problem, const Device& device) {
-  constexpr double kRow = 7.6e-9, kRowOfK = 0.735e-9;  // of a strip; and for each k
-  constexpr double kBandwidth = 3.7e12, kOperandBandwidth = 2.7e12;
+  constexpr double kRow = 8.0e-9, kRowOfK = 0.744e-9;  // of a strip; and for each k
+  constexpr double kBandwidth = 3.5e12, kOperandBandwidth = 3.8e12;
   const auto [m, n, k] = problem.shape;
   const auto batch = static_cast<double>(problem.batch);
   const double elements = static_cast<double>(m) * static_cast<double>(n) * batch;
   const double operands =
       sizeof(float) * static_cast<double>(m + n) * static_cast<double>(k) * batch;
   const auto pieces = static_cast<double>(partition.pieces);
-  const double in_blocks =
-      partition.blocks() * partition.strips * kStrip * static_cast<double>(partition.rows);
+  const double in_blocks = partition.blocks() * partition.strips * partition.width * 32 *
+                           static_cast<double>(partition.rows);
   return {
       .waves = partition.blocks() /
                (static_cast<double>(device.multiprocessors) * blocks_per_sm(partition.kernel->k)),
@@ -387,7 +425,7 @@ Parts parts(const Partition& partition, const Problem& problem, const Device& de
 // such K.
 double seconds(const Partition& partition, const Problem& problem, const Device& device,
                const Parts& parts) {
-  constexpr double kStart = 0.8e-6, kStartOfBlocks = 0.43e-6, kStartOfK = 0.024e-6, kLess = 0.95;
+  constexpr double kStart = 0.69e-6, kStartOfBlocks = 0.44e-6, kStartOfK = 0.02e-6, kLess = 0.95;
   const double busy = std::min(partition.blocks() / device.multiprocessors, 1.0);
   const double start = kStart + kStartOfBlocks * busy * busy + kStartOfK * partition.kernel->k;
   const auto pieces = static_cast<double>(partition.pieces);
@@ -405,6 +443,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   const auto blocks = static_cast<std::int64_t>(partition.blocks());
   const Kernel& kernel = *partition.kernel;
   const Division division{.strips = partition.strips,
+                          .width = partition.width,
                           .rows = static_cast<int>(partition.rows),
                           .groups = Divisor(static_cast<std::uint32_t>(partition.groups)),
                           .chunks = Divisor(static_cast<std::uint32_t>(partition.chunks)),
