@@ -124,17 +124,20 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                 .enqueue = [=](const KernelArgs& args,
                                Stream stream) { return enqueue(args, roles, partition, stream); },
                 .kernels = [=] { return planned_kernels(problem.shape, roles, partition); }};
-  if (partition.is_gemv()) {
-    return predicted(
-        std::move(choice),
-        GemvWork{.bytes = bytes,
-                 .blocks = partition.blocks(),
-                 .block_steps = ceil_div(partition.block_k_tiles(), kernel.tiles_at_a_time),
-                 .x = kernel.tile.x,
-                 .k_splits = partition.k_splits,
-                 .along = kernel.along,
-                 .aligned = kernel.aligned},
-        device);
+  if (kernel.tile.s == 1) {
+    const bool has_ring = !partition.is_gemv();
+    const std::int64_t at_a_time = has_ring ? 1 : kernel.tiles_at_a_time;
+    return predicted(std::move(choice),
+                     GemvWork{.bytes = bytes,
+                              .blocks = partition.blocks(),
+                              .block_steps = ceil_div(partition.block_k_tiles(), at_a_time),
+                              .k_splits = partition.k_splits,
+                              .has_ring = has_ring,
+                              .is_narrow = kernel.along == Along::kX && kernel.tile.x < 32,
+                              .along = kernel.along,
+                              .aligned = kernel.aligned,
+                              .overlaps = partition.overlaps},
+                     device);
   }
   const double row_words = static_cast<double>(std::min<std::int64_t>(kernel.tile.x, roles.x));
   const Work work{.bytes = bytes,

@@ -425,7 +425,7 @@ Parts parts(const Partition& partition, const Problem& problem, const Device& de
 // such K.
 double seconds(const Partition& partition, const Problem& problem, const Device& device,
                const Parts& parts) {
-  constexpr double kStart = 0.69e-6, kStartOfBlocks = 0.44e-6, kStartOfK = 0.02e-6, kLess = 0.95;
+  constexpr double kStart = 0.69e-6, kStartOfBlocks = 0.44e-6, kStartOfK = 0.02e-6, kLess = 0.92;
   const double busy = std::min(partition.blocks() / device.multiprocessors, 1.0);
   const double start = kStart + kStartOfBlocks * busy * busy + kStartOfK * partition.kernel->k;
   const auto pieces = static_cast<double>(partition.pieces);

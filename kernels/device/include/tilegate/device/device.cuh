@@ -17,7 +17,7 @@
 //   copy_async_wait<N>()           waits until at most the N youngest groups are pending
 //   wait_for_previous_kernel()     in kernels launched with `overlaps_previous`: before the first
 //                                  access to memory that an earlier kernel writes or reads
-//   wait_for_previous_kernel(p...) the same; until then the pointers p are computed, meanwhile
+//   wait_for_previous_kernel(p...)  the same; the pointers p are computed before it waits
 //   launch_dependents()            allows the next kernel's blocks to start; that kernel waits with
 //                                  wait_for_previous_kernel()
 //   fail(message)                  ends the launch with an error, as a failed assert() does

@@ -150,14 +150,16 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
 }
 
 // Whether the kernel that adds partial sums lets the next one start early. If that is this one
-// again, the multiprocessors that add get none of its blocks, and others two where they had one. So
-// only where they get as many as fit anyway, or where blocks are so small that two take as long as
-// one (100 timings of split plans in chains of equal launches).
-inline bool lets_next_start(const AsyncKernel& kernel, const Partition& partition,
-                            const Device& device) {
-  constexpr int kSmall = 32 * 64;
-  return kernel.block_m * kernel.block_n <= kSmall ||
-         ceil_div(partition.blocks(), device.multiprocessors) >= kernel.blocks_per_sm;
+// again, it finds blocks that add on some multiprocessors, and others get two of its blocks where
+// they had one. So only where they get as many as fit anyway, or where a multiprocessor is left for
+// each block (100 timings of split plans in chains of equal launches).
+inline bool lets_next_start(const AsyncKernel& kernel, const Problem& problem,
+                            const Partition& partition, const Device& device) {
+  const std::int64_t adders =
+      partition.split_tiles() *
+      split_sums::blocks(kernel.block_m * kernel.block_n, allows_vectors(problem, Operand::kC));
+  return ceil_div(partition.blocks(), device.multiprocessors) >= kernel.blocks_per_sm ||
+         partition.blocks() + adders <= device.multiprocessors;
 }
 
 // `is_first`: the plan launches no other kernel before.
@@ -165,7 +167,7 @@ inline double seconds(const AsyncKernel& kernel, const Problem& problem, const D
                       const Partition& partition, bool is_first = true) {
   const bool overlaps =
       (!is_first || cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device)) &&
-      (partition.split_tiles() == 0 || lets_next_start(kernel, partition, device));
+      (partition.split_tiles() == 0 || lets_next_start(kernel, problem, partition, device));
   return cost::total(parts(kernel, problem, device, partition), overlaps);
 }
 
@@ -299,8 +301,8 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   const bool can_overlap = device.compute_capability >= 90;
   const bool overlaps = can_overlap && is_first &&
                         cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device);
-  const split_sums::Overlap sum_overlap{.previous = can_overlap,
-                                        .next = lets_next_start(kernel, partition, device)};
+  const split_sums::Overlap sum_overlap{
+      .previous = can_overlap, .next = lets_next_start(kernel, problem, partition, device)};
   Choice choice{.configuration = name_of(kernel, partition),
                 .rounding_chain = rounding_chain(kernel, problem.shape, partition),
                 .workspace_bytes = partial_bytes(kernel, partition),

@@ -84,6 +84,11 @@ namespace tilegate::split_sums {
 // The reduction kernel.
 constexpr int kNumThreads = 256;
 
+// Its blocks per tile of `size` elements.
+constexpr __host__ __device__ int blocks(int size, bool vectors) {
+  return size / (kNumThreads * (vectors ? 4 : 1));
+}
+
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
 // per element. It may start early; `lets_next_start`: so may the kernel after it.
 template <bool kVectors>
@@ -91,9 +96,9 @@ __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFli
     add(KernelArgs args, SplitK split_k, bool lets_next_start) {
   constexpr int kWords = kVectors ? 4 : 1;
   const auto size = static_cast<unsigned>(split_k.partial_size());
-  const unsigned blocks = size / (kNumThreads * kWords);  // per tile
-  const unsigned tile = blockIdx.x / blocks;
-  const unsigned word = (blockIdx.x % blocks * kNumThreads + threadIdx.x) * kWords;
+  const auto per_tile = static_cast<unsigned>(blocks(static_cast<int>(size), kVectors));
+  const unsigned tile = blockIdx.x / per_tile;
+  const unsigned word = (blockIdx.x % per_tile * kNumThreads + threadIdx.x) * kWords;
   const auto row = static_cast<int>(word / split_k.block_n);
   const auto col = static_cast<int>(word % split_k.block_n);
   const SplitK::WorkTile work = split_k.tile(split_k.whole + tile);
@@ -124,9 +129,9 @@ struct Overlap {
 // `tiles`: number of split tiles. Enqueued after the kernel that computes the partial sums.
 inline Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles,
                       Overlap overlap, Stream stream) {
-  const int words = split_k.vectors ? 4 : 1;
+  const std::int64_t per_tile = blocks(static_cast<int>(split_k.partial_size()), split_k.vectors);
   return device::launch({.kernel = "add partial sums",
-                         .blocks = tiles * (split_k.partial_size() / (kNumThreads * words)),
+                         .blocks = tiles * per_tile,
                          .threads_x = kNumThreads,
                          .overlaps_previous = overlap.previous},
                         stream, split_k.vectors ? add<true> : add<false>, args, split_k,

@@ -133,8 +133,8 @@ inline __device__ void wait_for_previous_kernel() {
 #endif
 }
 
-// ptxas moves the wait up, before all that does not depend on it. So it gets a predicate that
-// depends on the pointers, and is true because a block has threads.
+// ptxas moves a wait to the front of the kernel. So this one has a predicate that depends on the
+// pointers. It is true, because a block has threads.
 template <typename... T>
 __device__ void wait_for_previous_kernel(const T*... computed) {
 #if __CUDA_ARCH__ >= 900
