@@ -85,9 +85,9 @@ constexpr Kernel gemv_kernel() {
           C::kWidth == 4,
           gemv<C>,
           [](int) { return sizeof(typename C::SharedStorage); },
-          C::kStepAdditions,
+          C::kTileAdditions,
           C::kLastAdditions,
-          C::kSteps};
+          C::kTilesAtATime};
 }
 
 template <std::size_t... kAlongX, std::size_t... kAlongK, std::size_t... kShifted>

@@ -3,8 +3,8 @@
 // New against SplitK: where C's short extent is at most 32, reading the large operand takes longer
 // than multiplying it. It is read once, by asynchronous copies that keep up to 160 KiB per
 // multiprocessor in flight; split-K gives each multiprocessor a share. What limits it: device
-// memory, and FFMA above 16 rows or columns. A larger C is cut into strips of 32, which is correct
-// and slow.
+// memory, and FFMA above 16 rows or columns. One row or column has kernels of its own (gemv.cuh). A
+// larger C is cut into strips of 32, which is correct and slow.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -103,7 +103,7 @@ __device__ void load_strip(const float* b, std::int64_t ldb, int columns, int wo
         }
       }
     };
-    // Most warps need no check of columns.
+    // Strips of 128 columns need no check.
     if (of_warp.columns == kMostStrip) {
       load([](int) { return true; });
     } else {
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(kNumThreads, blocks_per_sm(kK))
   const int rows = rest(m, first, division.rows), columns = rest(n, column, strips * strip_columns);
   const float* a = args.a + matrix * args.stride_a + first * (division.a_along_k ? args.lda : 1);
   const float* b = args.b + matrix * args.stride_b + column * (kBAlongK ? args.ldb : 1);
-  // Warps of one strip are neighbours, so that each of the four schedulers has as many of each.
+  // Warps of one strip are neighbours: of one or two strips each scheduler has as many warps.
   const int warp = static_cast<int>(threadIdx.x) / 32, row = warp % step,
             begin = warp / step * strip_columns;
   const Strip of_warp{begin, min(columns - begin, strip_columns)};

@@ -133,8 +133,8 @@ inline __device__ void wait_for_previous_kernel() {
 #endif
 }
 
-// ptxas moves a wait to the front of the kernel. So this one has a predicate that depends on the
-// pointers. It is true, because a block has threads.
+// ptxas (CUDA 13.0) moves an unconditional wait to the front of the kernel, before the pointers are
+// computed. So this one has a predicate that depends on them. It is true: blockDim.x is not 0.
 template <typename... T>
 __device__ void wait_for_previous_kernel(const T*... computed) {
 #if __CUDA_ARCH__ >= 900
