@@ -191,6 +191,7 @@ std::vector<Case> path_cases(const Stage& stage) {
       for (const int capability : {80, 86}) cases.add({.shape = shape}, 0, {}, capability);
     }
     cases.add_others({.shape = {132, 260, 164}});
+    cases.add_others({.shape = {8, 1024, 52}});  // the widest blocks of OuterProduct
     for (const std::int64_t few : {1, 3, 8, 16, 24, 32}) {
       cases.add_others({.shape = {few, 300, 164}});
       cases.add_others({.shape = {300, few, 164}});
