@@ -20,8 +20,9 @@ namespace tilegate::async_copy {
 // problems, these costs and those of Packed had an error of 5 % on the others. The vector costs
 // were fitted to 43 timings of 32x32x32s4, with an error of 14 %, and to 89 to 96 timings of
 // kernels with the loop of 64x64x32s4. Forms of 64x64x8 other than NN have not been timed: they
-// have its cost. Starts (the microseconds) are of 800 later timings, with blocks that compute their
-// first addresses before they wait for the previous kernel.
+// have its cost. Since blocks compute their first addresses before they wait for the previous
+// kernel, the constants are corrected by the mean errors of 1,000 further timings; those of whole
+// vectors by a few shapes.
 
 // For operands that allow vectors: the fewest copies, four blocks per multiprocessor.
 struct Tiles32x32s4 {

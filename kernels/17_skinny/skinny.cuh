@@ -303,22 +303,22 @@ class Lane {
   int x_, s_;
 };
 
-// v ← kSize words at `smem`, by one access.
+// v ← kSize words at `from`, by one access.
 template <int kSize>
-__device__ void load_words(float* v, const float* smem) {
+__device__ void load_words(float* v, const float* from) {
   if constexpr (kSize == 4) {
-    const auto loaded = device::load_vector<float4>(smem);
+    const auto loaded = device::load_vector<float4>(from);
     v[0] = loaded.x;
     v[1] = loaded.y;
     v[2] = loaded.z;
     v[3] = loaded.w;
   } else if constexpr (kSize == 2) {
-    const auto loaded = device::load_vector<float2>(smem);
+    const auto loaded = device::load_vector<float2>(from);
     v[0] = loaded.x;
     v[1] = loaded.y;
   } else {
     static_assert(kSize == 1, "CUDA has float, float2 and float4");
-    v[0] = *smem;
+    v[0] = *from;
   }
 }
 
