@@ -38,6 +38,10 @@ Status check(const TensorLayout& layout) {
       return refuse("strides are multiples of 16 bytes, below 2^40");
     }
   }
+  const unsigned promotion = layout.l2_promotion_bytes;
+  if (promotion != 64 && promotion != 128 && promotion != 256) {
+    return refuse("the L2 promotion is 64, 128 or 256 bytes");
+  }
   if (row_bytes % kUnit != 0) return refuse("a row of the box is a multiple of 16 bytes");
   if (layout.swizzle != Swizzle::kNone && row_bytes != width) {
     return refuse("a row of the box is as wide as its swizzle, " + std::to_string(width) +

@@ -177,6 +177,8 @@ TEST(TensorMap, RejectsWhatTheHardwareCannotCopy) {
   expect("strides are multiples of 16", [](auto& layout) { layout.stride_bytes[1] = 152; });
   expect("multiple of 16 bytes", [](auto& layout) { layout.box[0] = 3; });
   expect("as wide as its swizzle, 128 bytes", [](auto& layout) { layout.box[0] = 16; });
+  expect("the L2 promotion is 64, 128 or 256 bytes",
+         [](auto& layout) { layout.l2_promotion_bytes = 32; });
 }
 
 // A plan makes the map before it knows the operands.

@@ -60,14 +60,18 @@ Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
   constexpr CUtensorMapSwizzle kSwizzles[] = {CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_32B,
                                               CU_TENSOR_MAP_SWIZZLE_64B,
                                               CU_TENSOR_MAP_SWIZZLE_128B};
+  const CUtensorMapL2promotion promotion =
+      layout.l2_promotion_bytes == 64    ? CU_TENSOR_MAP_L2_PROMOTION_L2_64B
+      : layout.l2_promotion_bytes == 128 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                                         : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   const cuuint32_t every[] = {1, 1, 1};
   static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
   static_assert(alignof(CUtensorMap) <= alignof(TensorMap));
   return to_status(driver().encode(
       reinterpret_cast<CUtensorMap*>(map), kTypes[layout.element_bytes / 2], layout.dimensions,
       layout.data, layout.size.data(), &layout.stride_bytes[1], layout.box.data(), every,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, kSwizzles[static_cast<int>(layout.swizzle)],
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+      CU_TENSOR_MAP_INTERLEAVE_NONE, kSwizzles[static_cast<int>(layout.swizzle)], promotion,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
 Status set_tensor_data(void* data, TensorMap* map) {

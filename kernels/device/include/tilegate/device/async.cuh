@@ -18,6 +18,7 @@
 //   warp_copy_tensor(…)            warp. All lanes have the same arguments. There is no branch, so
 //                                  that nvcc keeps what is the same in all lanes in uniform
 //                                  registers
+//   warp_copy_tensor(…, policy)    the same with an L2 priority: CachePolicy::bits of once.cuh
 //   prefetch_tensor(map)           loads the map of a later copy into the cache; one thread
 //   store_bulk(gmem, smem, bytes)  one thread
 //   store_tensor(map, x, y, [z,] smem)  one thread. Elements outside the tensor are not stored,

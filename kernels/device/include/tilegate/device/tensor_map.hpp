@@ -25,7 +25,8 @@ struct TensorLayout {
   // Multiples of 16; that of the first dimension is not used.
   std::array<std::uint64_t, kMaxTensorDimensions> stride_bytes = {};
   std::array<unsigned, kMaxTensorDimensions> box = {1, 1, 1};  // in elements, up to 256 each
-  Swizzle swizzle = Swizzle::kNone;  // a row of the box is as wide as the swizzle
+  Swizzle swizzle = Swizzle::kNone;   // a row of the box is as wide as the swizzle
+  unsigned l2_promotion_bytes = 256;  // that L2 fetches around what a copy reads: 64, 128 or 256
 };
 
 struct alignas(128) TensorMap {  // as CUtensorMap of CUDA 13; of CUDA 12: 64

@@ -110,6 +110,12 @@ inline void warp_copy_tensor(void* smem, const TensorMap& map, int x, int y, int
   if (threadIdx.x % 32 == 0) copy_tensor(smem, map, x, y, z, barrier, site);
 }
 
+inline void warp_copy_tensor(void* smem, const TensorMap& map, int x, int y, int z,
+                             Barrier& barrier, std::uint64_t /*l2_policy*/,
+                             simt::Site site = simt::Site::current()) {
+  warp_copy_tensor(smem, map, x, y, z, barrier, site);
+}
+
 inline void prefetch_tensor(const TensorMap& /*map*/) {}
 
 inline void store_bulk(void* gmem, const void* smem, unsigned bytes,

@@ -1,6 +1,8 @@
 // TMA loads and stores of boxes, and bulk stores, on CUDA; see async.cuh. Compute capability 9.0.
 #pragma once
 
+#include <cstdint>
+
 #include <tilegate/device/cuda/async.cuh>
 
 namespace tilegate::device {
@@ -41,6 +43,17 @@ inline __device__ void warp_copy_tensor(void* smem, const TensorMap& map, int x,
       "@elected cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3, %4}], [%5];\n}" ::"r"(shared_address(smem)),
       "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier))
+      : "memory");
+}
+
+inline __device__ void warp_copy_tensor(void* smem, const TensorMap& map, int x, int y, int z,
+                                        Barrier& barrier, std::uint64_t l2_policy) {
+  asm volatile(
+      "{\n.reg .pred elected;\n"
+      "elect.sync _|elected, 0xFFFFFFFF;\n"
+      "@elected cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6;\n}" ::"r"(shared_address(smem)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier)), "l"(l2_policy)
       : "memory");
 }
 
