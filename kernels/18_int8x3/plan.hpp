@@ -25,10 +25,12 @@
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/fp64_fallback.cuh>
 #include <tilegate/common/gpu_model.hpp>
+#include <tilegate/common/operand_map.hpp>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/flag.cuh>
+#include <tilegate/device/tensor_map.hpp>
 #include <tilegate/stage.hpp>
 
 #include "gemm_mma_sync.cuh"
@@ -51,18 +53,21 @@ using Many = AheadConfig<8, 6, 2>;
 // Split kernel, and blocks per group of rows.
 struct SplitPlan {
   // kAny: split_short<AnyRows>, for GPUs without clusters or with less shared memory. kFew:
-  // split_short<FewRows>. kMany, kAhead: split_ahead<Many>, split_ahead<Ahead>. kLong:
+  // split_short<FewRows>. kMany, kAhead: split_boxes or split_ahead, of Many or of Ahead. kLong:
   // split_long<Long>.
   enum class Kernel : std::uint8_t { kAny, kFew, kMany, kAhead, kLong } kernel = Kernel::kAny;
   int rows = AnyRows::kRows;  // per group
   unsigned cluster = 1;
   bool evicts_first = false;  // operands are read with L2 priority evict_first
+  bool boxes = false;         // split_boxes, not split_ahead
 
   SplitPlan() = default;
-  // `groups`: groups of Long::kRows rows; `c_bytes`: size of C.
-  SplitPlan(std::int64_t groups, std::int64_t k, double c_bytes, int multiprocessors)
-      : kernel(kernel_for(groups, k, multiprocessors)),
-        rows(kernel == Kernel::kFew ? FewRows::kRows : Long::kRows) {
+  // `groups`: groups of Long::kRows rows; `c_bytes`: size of C; `allows_boxes_`: both operands do.
+  SplitPlan(std::int64_t groups, std::int64_t k, double c_bytes, int multiprocessors,
+            bool allows_boxes_)
+      : kernel(kernel_for(groups, k, multiprocessors, allows_boxes_)),
+        rows(kernel == Kernel::kFew ? FewRows::kRows : Long::kRows),
+        boxes(allows_boxes_ && (kernel == Kernel::kMany || kernel == Kernel::kAhead)) {
     if (kernel == Kernel::kLong) cluster = kMaxSplitCluster;
     if (kernel == Kernel::kMany) cluster = 2;
     if (kernel == Kernel::kAhead) {
@@ -96,19 +101,21 @@ struct SplitPlan {
  private:
   static constexpr std::int64_t kFewRowsK = 1024, kManyK = 1408, kEvictFirstK = 2560;
   static_assert(kManyK <= 2 * Many::kMaxChunks * kChunkK);
-  // From this many elements on kMany is faster than kFew. A row costs as much as kRowElements more.
+  // From this many elements on split_ahead<Many> is faster than kFew; split_boxes<Many> always is.
+  // A row costs as much as kRowElements more.
   static constexpr std::int64_t kManyElements = 2'500'000, kRowElements = 300;
   // Operands, digits and C together do not stay in L2 above this size. If the digits alone fit,
   // they should stay, because the GEMM reads them next.
   static constexpr double kNearlyL2Bytes = 36e6;
 
-  static Kernel kernel_for(std::int64_t groups, std::int64_t k, int multiprocessors) {
+  static Kernel kernel_for(std::int64_t groups, std::int64_t k, int multiprocessors,
+                           bool allows_boxes_) {
     if (k > Ahead::kMaxK) return Kernel::kLong;
     if (k > kFewRowsK) {  // kMany has twice as many resident clusters as kAhead
       return k <= kManyK && 2 * groups > multiprocessors ? Kernel::kMany : Kernel::kAhead;
     }
-    return groups * Long::kRows * (k + kRowElements) >= kManyElements ? Kernel::kMany
-                                                                      : Kernel::kFew;
+    const bool are_many = groups * Long::kRows * (k + kRowElements) >= kManyElements;
+    return allows_boxes_ || are_many ? Kernel::kMany : Kernel::kFew;
   }
 };
 
@@ -135,7 +142,8 @@ struct Workspace {
         b(split_chunks<Planes>(problem, Operand::kB)) {
     if (!uses_mma_sync) {
       split = SplitPlan((a.matrices * a.rows() + b.matrices * b.rows()) / Long::kRows,
-                        problem.shape.k, bytes_of_c(problem), device.multiprocessors);
+                        problem.shape.k, bytes_of_c(problem), device.multiprocessors,
+                        allows_boxes(problem, Operand::kA) && allows_boxes(problem, Operand::kB));
     }
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
@@ -286,9 +294,9 @@ inline std::pair<Pointers, Pointers> pointers_of(const Launches& launches, const
            base + where.tails_b}};
 }
 
-template <typename Storage>
+template <typename Storage, typename... Maps>
 Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream, int threads,
-                     void (*kernel)(SplitJobs)) {
+                     void (*kernel)(SplitJobs, Maps...), const Maps&... maps) {
   const Workspace& where = launches.workspace;
   const auto [a, b] = pointers_of(launches, args);
   const unsigned cluster = where.split.cluster;
@@ -316,7 +324,53 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
                          .shared_bytes = sizeof(Storage),
                          .overlaps_previous = where.split.overlaps_previous(),
                          .cluster = cluster},
-                        stream, kernel, jobs);
+                        stream, kernel, jobs, maps...);
+}
+
+// The tensor map of an operand, whose boxes are the slots of split_boxes.
+inline Status make_slot_map(const Job& job, const SplitPointers& pointers, device::TensorMap* map) {
+  // Across k L2 fetches neighbouring rows, too, where that was measured to be faster.
+  constexpr std::int64_t kNeighboursK = 4096;
+  const auto size = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
+  const std::uint64_t ld = size(pointers.ld) * sizeof(float),
+                      stride = size(pointers.stride) * sizeof(float);
+  const std::int64_t matrices = job.planes.matrices;
+  device::TensorLayout layout{.data = const_cast<float*>(pointers.from),
+                              .dimensions = 3,
+                              .size = {size(job.rows), size(job.k), size(matrices)},
+                              .stride_bytes = {0, ld, matrices > 1 ? stride : ld},
+                              .box = {Ahead::kRows, kChunkK, 1},
+                              .l2_promotion_bytes = job.k > kNeighboursK ? 128U : 64U};
+  if (job.along_k) {
+    std::swap(layout.size[0], layout.size[1]);
+    std::swap(layout.box[0], layout.box[1]);
+    layout.swizzle = device::Swizzle::k128Bytes;  // as word_of
+    layout.l2_promotion_bytes = 256;
+  }
+  return device::make_tensor_map(layout, map);
+}
+
+// An operand that is not split needs no map.
+template <typename Config>
+Status enqueue_boxes(const Launches& launches, const KernelArgs& args, Stream stream) {
+  const auto [a, b] = pointers_of(launches, args);
+  device::TensorMap map_a{}, map_b{};
+  if (launches.splits_a) {
+    if (Status s = make_slot_map(launches.a, a, &map_a); !s.ok()) return s;
+  }
+  if (launches.splits_b) {
+    if (Status s = make_slot_map(launches.b, b, &map_b); !s.ok()) return s;
+  }
+  return enqueue_split<AheadStorage<Config>>(launches, args, stream, Config::kThreads,
+                                             split_boxes<Config>, map_a, map_b);
+}
+
+// split_boxes or split_ahead.
+template <typename Config>
+Status enqueue_ahead(const Launches& launches, const KernelArgs& args, Stream stream) {
+  if (launches.workspace.split.boxes) return enqueue_boxes<Config>(launches, args, stream);
+  return enqueue_split<AheadStorage<Config>>(launches, args, stream, Config::kThreads,
+                                             split_ahead<Config>);
 }
 
 inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
@@ -325,11 +379,9 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
       return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
                                                   split_short<FewRows>);
     case SplitPlan::Kernel::kMany:
-      return enqueue_split<AheadStorage<Many>>(launches, args, stream, Many::kThreads,
-                                               split_ahead<Many>);
+      return enqueue_ahead<Many>(launches, args, stream);
     case SplitPlan::Kernel::kAhead:
-      return enqueue_split<AheadStorage<Ahead>>(launches, args, stream, Ahead::kThreads,
-                                                split_ahead<Ahead>);
+      return enqueue_ahead<Ahead>(launches, args, stream);
     case SplitPlan::Kernel::kLong:
       return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
                                               split_long<Long>);
@@ -816,7 +868,9 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   const std::int64_t clusters = launches.blocks / config.cluster;
   std::vector<PlannedKernel> kernels;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
-    PlannedKernel kernel = planned_split(problem, operand, split.rows, name_of(split.kernel));
+    PlannedKernel kernel =
+        planned_split(problem, operand, split.rows,
+                      name_of(split.kernel) + std::string(split.boxes ? " boxes" : ""));
     const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
     const std::int64_t chunks = ceil_div(params.a.chunks_k, std::int64_t{split.cluster});
     kernel.parameters.push_back(parameter::each("blocks of a cluster", split.cluster));
@@ -1026,7 +1080,10 @@ inline Status setup() {
                         kManyBytes = sizeof(AheadStorage<Many>);
   if (Status s = device::allow_shared_memory(split_short<FewRows>, kFewBytes); !s.ok()) return s;
   if (Status s = device::allow_shared_memory(split_ahead<Many>, kManyBytes); !s.ok()) return s;
-  return device::allow_shared_memory(split_ahead<Ahead>, sizeof(AheadStorage<Ahead>));
+  if (Status s = device::allow_shared_memory(split_boxes<Many>, kManyBytes); !s.ok()) return s;
+  constexpr std::size_t kAheadBytes = sizeof(AheadStorage<Ahead>);
+  if (Status s = device::allow_shared_memory(split_ahead<Ahead>, kAheadBytes); !s.ok()) return s;
+  return device::allow_shared_memory(split_boxes<Ahead>, kAheadBytes);
 }
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};

@@ -1,9 +1,10 @@
-// Split pass: three kernels that differ in where they keep rows from the first pass, which finds
-// the scale of each row, to the second, which writes its digits.
+// Split pass: kernels that differ in where they keep rows from the first pass, which finds the
+// scale of each row, to the second, which writes its digits.
 //
 // split_short: a block, in registers and shared memory. Short rows.
 // split_long: a cluster, in registers. The longest rows.
-// split_ahead: a cluster, in shared memory, while the next rows are copied. All others.
+// split_boxes, split_ahead: a cluster, in shared memory, while the next rows are copied: by TMA, or
+// by all threads. All others.
 //
 // In order: scales and digits of a block's rows, which `refine` needs, too; then the kernels.
 #pragma once
@@ -17,6 +18,7 @@
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/once.cuh>
+#include <tilegate/device/tensor_map.hpp>
 
 #include "digits.cuh"
 #include "layout.cuh"
@@ -62,8 +64,8 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
   }
 }
 
-__device__ inline void store_segment(const float (&v)[kSegment], const Scale& scale,
-                                     std::byte* to) {
+__device__ inline void store_segment(const float (&v)[kSegment], const Scale& scale, std::byte* to,
+                                     const PairSelectors& pairs = {}) {
   std::uint32_t biased[kSegment / 4][4];
 #pragma unroll
   for (int i = 0; i < kSegment; ++i) biased[i / 4][i % 4] = biased_digits(v[i], scale);
@@ -71,7 +73,9 @@ __device__ inline void store_segment(const float (&v)[kSegment], const Scale& sc
   for (int plane = 0; plane < kPlanes; ++plane) {
     float words[kSegment / 4];  // bit patterns: store_vector takes floats
 #pragma unroll
-    for (int i = 0; i < kSegment / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
+    for (int i = 0; i < kSegment / 4; ++i) {
+      words[i] = float_of(pack_digits(biased[i], plane, pairs));
+    }
     device::store_vector(reinterpret_cast<float*>(to + plane * kNextPlane),
                          make_float4(words[0], words[1], words[2], words[3]));
   }
@@ -408,13 +412,17 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
 #endif
 }
 
-// split_ahead: rows of 1,024 to 12,288 k, and many shorter ones. Persistent: clusters of two to
-// eight blocks share groups of 16 rows, a range of K per block, and loop over groups. cp.async
-// loads the next rows into slots of shared memory; a warp refills a slot as soon as it has read it
-// for the last time. So while warps write the digits of a group, copies of the next are in flight.
-// While they reduce the statistics of a group, one more warp, the finalizer, computes the scales of
-// the previous group. It sends the statistics of its block to the other blocks as in split_long.
-// Each group takes one barrier of these warps. The last warp of a block samples pairs.
+// split_ahead, split_boxes: rows of 1,024 to 12,288 k, many shorter ones, and with boxes all
+// shorter ones. Persistent: clusters of two to eight blocks share groups of 16 rows, a range of K
+// per block, and loop over groups. The next rows are copied into slots of shared memory; a warp
+// refills a slot as soon as it has read it for the last time. So while warps write the digits of a
+// group, copies of the next are in flight. While they reduce the statistics of a group, one more
+// warp, the finalizer, computes the scales of the previous group. It sends the statistics of its
+// block to the other blocks as in split_long. Each group takes one barrier of these warps. The last
+// warp of a block samples pairs.
+//
+// split_boxes copies by TMA: a slot is a box. Where an operand does not allow that, each thread of
+// split_ahead copies words or vectors (cp.async).
 
 // A slot holds kRows rows × kChunkK k, for one of kWarps warps. The finalizer and the sampler are
 // two warps more.
@@ -431,16 +439,60 @@ struct AheadConfig {
   static constexpr int kMaxK = kMaxSplitCluster * kMaxChunks * kChunkK;
 };
 
-// Word of an element in a warp's slot. The layout is that in memory, so that it is copied in
-// vectors, with an XOR swizzle that avoids bank conflicts when each lane reads its own k.
+template <typename Config>
+struct AheadStorage {
+  float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
+  // Two buffers suffice: before a block sends a group's statistics it has received those of the
+  // previous group from all blocks, which had finalized the group before that.
+  float4 stats[2][Config::kWarps][Config::kRows];          // per warp: RowStats
+  float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // per block of the cluster
+  Scale scale[2][Config::kRows];
+  bool has_digits[2];  // of a group
+  device::Barrier stats_ready[2];
+  device::Barrier copied[Config::kSlots][Config::kWarps];  // boxes
+  PairStorage pairs;
+};
+
+// Word of an element in a warp's slot. The layout is that in memory, along k with the 128-byte
+// swizzle of TMA. So a row is read in vectors without bank conflicts.
 template <typename Config, bool kAlongK>
 __device__ constexpr int word_of(int row, int k) {
-  return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4
-                 : (k ^ (k / kSegment)) * Config::kRows + row;
+  return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4 : k * Config::kRows + row;
+}
+
+// Whether a lane reads the elements of each pair of k in exchanged order. Across k the lanes of the
+// second segment do: then all lanes read from different banks.
+template <typename Config>
+__device__ bool exchanges_pairs(bool along_k) {
+  return !along_k && threadIdx.x % 32 >= Config::kRows;
+}
+
+// v ← the thread's 16 elements of its warp's slot, along k.
+template <typename Config>
+__device__ void read_slot(const float* slot, bool along_k, float (&v)[kSegment]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = lane % Config::kRows, segment = lane / Config::kRows;
+  if (along_k) {
+#pragma unroll
+    for (int i = 0; i < kSegment; i += 4) {
+      const auto vector =
+          device::load_vector<float4>(slot + word_of<Config, true>(row, segment * kSegment + i));
+      v[i] = vector.x;
+      v[i + 1] = vector.y;
+      v[i + 2] = vector.z;
+      v[i + 3] = vector.w;
+    }
+  } else {
+    // Element i of the first segment, i ^ 1 of the second.
+    const float* even = slot + segment * (kSegment + 1) * Config::kRows + row;
+    const float* odd = even - 2 * segment * Config::kRows;
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) v[i] = (i % 2 == 0 ? even : odd)[i * Config::kRows];
+  }
 }
 
 // A group of rows, counted over both operands and the whole batch. 32 bits suffice: no memory holds
-// 2^31 rows of at least 1,024 k.
+// 2^31 rows of at least 128 k.
 template <typename Config>
 struct RowGroup {
   unsigned group_index;
@@ -474,6 +526,73 @@ struct RowGroup {
   }
 };
 
+// A warp's ring of slots, and the position of its next copy: chunk after chunk, group after group.
+template <typename Config>
+struct SlotRing {
+  RowGroup<Config> rows;
+  unsigned clusters;
+  int chunks_per_group = 0;  // of the warp
+  int chunk = 0, slot = 0;
+  std::int64_t first_chunk;  // of the warp
+  device::CachePolicy policy;
+
+  // `warp`: of the block.
+  __device__ SlotRing(const SplitJobs& jobs, const RowGroup<Config>& first, int warp)
+      : rows(first),
+        clusters(gridDim.x / jobs.cluster),
+        policy(jobs.evicts_first ? device::evict_first_policy() : device::evict_normal_policy()) {
+    const std::int64_t begin = device::cluster_rank() * jobs.chunks;
+    const std::int64_t left = jobs.job[0].planes.chunks_k - begin;
+    const int chunks = static_cast<int>(left < jobs.chunks ? left : jobs.chunks);
+    first_chunk = begin + warp;
+    if (chunks > warp) chunks_per_group = (chunks - warp - 1) / Config::kWarps + 1;
+  }
+
+  __device__ bool has_copies(const SplitJobs& jobs) const {
+    return rows.group_index < jobs.groups() && chunks_per_group > 0;
+  }
+  __device__ void advance_slot() { slot = slot + 1 < Config::kSlots ? slot + 1 : 0; }
+};
+
+// Copies by TMA. What they need is the same in all lanes.
+template <typename Config>
+struct BoxCopies : SlotRing<Config> {
+  using Ring = SlotRing<Config>;
+  const device::TensorMap *map_a, *map_b;
+  int warp;
+
+  __device__ BoxCopies(const SplitJobs& jobs, const RowGroup<Config>& first, int warp_,
+                       const device::TensorMap& of_a, const device::TensorMap& of_b)
+      : Ring(jobs, first, warp_), map_a(&of_a), map_b(&of_b), warp(warp_) {}
+
+  __device__ const void* source() const { return map_a; }
+
+  __device__ void begin_next(const SplitJobs& jobs, AheadStorage<Config>& smem) {
+    if (Ring::has_copies(jobs)) {
+      const RowGroup<Config>& of = Ring::rows;
+      device::Barrier& copied = smem.copied[Ring::slot][warp];
+      device::warp_arrive_expect(copied, sizeof(float) * Config::kSlotWords);
+      const int k = (static_cast<int>(Ring::first_chunk) + Ring::chunk * Config::kWarps) * kChunkK,
+                row = static_cast<int>(of.first_row);
+      const bool along_k = of.job(jobs).along_k;
+      device::warp_copy_tensor(smem.slots[Ring::slot][warp], of.is_second ? *map_b : *map_a,
+                               along_k ? k : row, along_k ? row : k,
+                               static_cast<int>(of.batch_index), copied, Ring::policy.bits);
+      if (++Ring::chunk == Ring::chunks_per_group) {
+        Ring::chunk = 0;
+        Ring::rows.advance(jobs, Ring::clusters);
+      }
+    }
+    Ring::advance_slot();
+  }
+
+  // Before the warp reads a group's chunks for the first time; before it reads one of them.
+  __device__ void wait_for_group(bool /*is_first*/) const {}
+  __device__ void wait_for_slot(int slot, unsigned phase, AheadStorage<Config>& smem) const {
+    device::barrier_wait(smem.copied[slot][warp], phase);
+  }
+};
+
 // One warp: copies a slot. A lane's copies are `next` elements apart. `inside`: rows, or k, from
 // the lane's first on that lie in the operand; beyond them zeros are written.
 template <typename Config, int kWords, bool kAlongK>
@@ -491,30 +610,6 @@ __device__ void copy_slot(const float* from, std::int64_t next, int inside,
   }
 }
 
-// v ← the thread's 16 elements of its warp's slot, along k.
-template <typename Config>
-__device__ void read_slot(const float* slot, bool along_k, float (&v)[kSegment]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = lane % Config::kRows, segment = lane / Config::kRows;
-  if (along_k) {
-#pragma unroll
-    for (int i = 0; i < kSegment; i += 4) {
-      const auto vector =
-          device::load_vector<float4>(slot + word_of<Config, true>(row, segment * kSegment + i));
-      v[i] = vector.x;
-      v[i + 1] = vector.y;
-      v[i + 2] = vector.z;
-      v[i + 3] = vector.w;
-    }
-  } else {
-    // word_of, as two addresses and constants.
-    const float* even = slot + segment * (kSegment + 1) * Config::kRows + row;
-    const float* odd = even - 2 * segment * Config::kRows;
-#pragma unroll
-    for (int i = 0; i < kSegment; ++i) v[i] = (i % 2 == 0 ? even : odd)[i * Config::kRows];
-  }
-}
-
 // Waits until copies of at most `pending` slots are in flight.
 template <int kMost>
 __device__ void wait_for_copies(int pending) {
@@ -524,98 +619,78 @@ __device__ void wait_for_copies(int pending) {
   device::copy_async_wait<kMost>();
 }
 
-// A warp's ring of slots, and the position of its next copy: chunk after chunk, group after group.
+// Copies by all threads: of vectors, or of words.
 template <typename Config>
-struct CopiesAhead {
-  RowGroup<Config> rows;
-  unsigned clusters, groups;
-  int chunks_per_group;  // of the warp
-  int chunk = 0, slot = 0;
-  device::CachePolicy policy;
-  std::int64_t first_chunk;  // of the warp
+struct ThreadCopies : SlotRing<Config> {
+  using Ring = SlotRing<Config>;
   // The thread's first element in the group, and strides from there.
   const float* from;
   std::int64_t next_copy, next_chunk, next_group;
   int inside_rows, inside_k;  // of the operand, from the first element on
   bool along_k, vectors;
 
-  __device__ CopiesAhead(const SplitJobs& jobs, const RowGroup<Config>& first, unsigned clusters_)
-      : rows(first),
-        clusters(clusters_),
-        groups(jobs.groups()),
-        policy(jobs.evicts_first ? device::evict_first_policy() : device::evict_normal_policy()) {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const std::int64_t begin = device::cluster_rank() * jobs.chunks;
-    const std::int64_t left = jobs.job[0].planes.chunks_k - begin;
-    const int chunks = static_cast<int>(left < jobs.chunks ? left : jobs.chunks);
-    first_chunk = begin + warp;
-    chunks_per_group = chunks > warp ? (chunks - warp - 1) / Config::kWarps + 1 : 0;
+  __device__ ThreadCopies(const SplitJobs& jobs, const RowGroup<Config>& first, int warp)
+      : Ring(jobs, first, warp) {
     find(jobs);
   }
 
+  __device__ const void* source() const { return from; }
+
   __device__ void find(const SplitJobs& jobs) {
-    const Job& job = rows.job(jobs);
-    const Pointers& pointers = rows.pointers(jobs);
+    const Job& job = Ring::rows.job(jobs);
+    const Pointers& pointers = Ring::rows.pointers(jobs);
     along_k = job.along_k;
     vectors = job.vectors;
     const int words = vectors ? 4 : 1;
     const int word = static_cast<int>(threadIdx.x) % 32 * words;
-    const std::int64_t x = rows.first_row + (along_k ? word / kChunkK : word % Config::kRows);
+    const std::int64_t x = Ring::rows.first_row + (along_k ? word / kChunkK : word % Config::kRows);
     const std::int64_t k =
-        first_chunk * kChunkK + (along_k ? word % kChunkK : word / Config::kRows);
+        Ring::first_chunk * kChunkK + (along_k ? word % kChunkK : word / Config::kRows);
     const std::int64_t next_x = along_k ? pointers.ld : 1, next_k = along_k ? 1 : pointers.ld;
-    from = pointers.from + rows.batch_index * pointers.stride + x * next_x + k * next_k;
+    from = pointers.from + Ring::rows.batch_index * pointers.stride + x * next_x + k * next_k;
     next_copy = 32 * words / (along_k ? kChunkK : Config::kRows) * pointers.ld;
     next_chunk = Config::kWarps * kChunkK * next_k;
-    next_group = clusters * Config::kRows * next_x;
+    next_group = Ring::clusters * Config::kRows * next_x;
     inside_rows = clamped(job.rows - x);
     inside_k = clamped(job.k - k);
   }
 
-  __device__ void begin_next(const SplitJobs& jobs,
-                             float (&slots)[Config::kSlots][Config::kWarps][Config::kSlotWords]) {
-    if (rows.group_index < groups && chunks_per_group > 0) {
-      float* to = slots[slot][threadIdx.x / 32];
+  __device__ void begin_next(const SplitJobs& jobs, AheadStorage<Config>& smem) {
+    if (Ring::has_copies(jobs)) {
+      int& chunk = Ring::chunk;
+      float* to = smem.slots[Ring::slot][threadIdx.x / 32];
       const float* at = chunk == 0 ? from : from + chunk * next_chunk;
       const int k_left = inside_k - chunk * Config::kWarps * kChunkK;
-      if (along_k) {
-        const int inside = k_left > 0 ? inside_rows : 0;
-        if (vectors) {
-          copy_slot<Config, 4, true>(at, next_copy, inside, policy, to);
-        } else {
-          copy_slot<Config, 1, true>(at, next_copy, inside, policy, to);
-        }
+      const int inside = along_k ? (k_left > 0 ? inside_rows : 0) : (inside_rows > 0 ? k_left : 0);
+      if (along_k && vectors) {
+        copy_slot<Config, 4, true>(at, next_copy, inside, Ring::policy, to);
+      } else if (along_k) {
+        copy_slot<Config, 1, true>(at, next_copy, inside, Ring::policy, to);
+      } else if (vectors) {
+        copy_slot<Config, 4, false>(at, next_copy, inside, Ring::policy, to);
       } else {
-        const int inside = inside_rows > 0 ? k_left : 0;
-        if (vectors) {
-          copy_slot<Config, 4, false>(at, next_copy, inside, policy, to);
-        } else {
-          copy_slot<Config, 1, false>(at, next_copy, inside, policy, to);
-        }
+        copy_slot<Config, 1, false>(at, next_copy, inside, Ring::policy, to);
       }
-      if (++chunk == chunks_per_group) {
+      if (++chunk == Ring::chunks_per_group) {
         chunk = 0;
         from += next_group;
-        inside_rows -= static_cast<int>(clusters * Config::kRows);
-        if (!rows.advance(jobs, clusters)) find(jobs);
+        inside_rows -= static_cast<int>(Ring::clusters * Config::kRows);
+        if (!Ring::rows.advance(jobs, Ring::clusters)) find(jobs);
       }
     }
-    slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
+    Ring::advance_slot();
     device::copy_async_commit();
   }
-};
 
-template <typename Config>
-struct AheadStorage {
-  float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
-  // Two buffers suffice: before a block sends a group's statistics it has received those of the
-  // previous group from all blocks, which had finalized the group before that.
-  float4 stats[2][Config::kWarps][Config::kRows];          // per warp: RowStats
-  float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // per block of the cluster
-  Scale scale[2][Config::kRows];
-  bool has_digits[2];  // of a group
-  device::Barrier stats_ready[2];
-  PairStorage pairs;
+  // As of BoxCopies.
+  __device__ void wait_for_group(bool is_first) const {
+    // Of the first group all slots have been filled, of others only those of the group before.
+    const int copied = is_first ? Config::kSlots : Config::kSlots - Ring::chunks_per_group;
+    wait_for_copies<Config::kSlots>(copied - Ring::chunks_per_group);
+    __syncwarp();  // all lanes have waited for their copies
+  }
+  __device__ void wait_for_slot(int /*slot*/, unsigned /*phase*/,
+                                AheadStorage<Config>& /*smem*/) const {}
 };
 
 // Finalizer: sends the block's statistics of a group to all blocks of the cluster.
@@ -661,67 +736,78 @@ __device__ float4 finalize_group(const SplitJobs& jobs, const RowGroup<Config>& 
   return widths;
 }
 
-// One warp: reduces the statistics of its range of a group. `copied`: slots whose copies were
-// issued, counted from the group's first slot on.
-template <typename Config>
-__device__ void reduce_rows(bool along_k, int buffer, int& slot, int chunks_per_group, int copied,
-                            AheadStorage<Config>& smem) {
+// One warp: reduces the statistics of its range of group i of the cluster. `slot`, `phase`: of the
+// range's first chunk, and then of the next group's.
+template <typename Config, typename Copies>
+__device__ void reduce_rows(bool along_k, unsigned i, int& slot, unsigned& phase,
+                            const Copies& copies, AheadStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const bool exchanged = exchanges_pairs<Config>(along_k);
   RowStats stats;
   float v[kSegment];
-  wait_for_copies<Config::kSlots>(copied - chunks_per_group);
-  __syncwarp();  // all lanes have waited for their copies
-  for (int i = 0; i < chunks_per_group; ++i) {
+  copies.wait_for_group(i == 0);
+  for (int chunk = 0; chunk < copies.chunks_per_group; ++chunk) {
+    copies.wait_for_slot(slot, phase, smem);
     read_slot<Config>(smem.slots[slot][warp], along_k, v);
-    slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
+    if (++slot == Config::kSlots) {
+      slot = 0;
+      phase ^= 1;
+    }
 #pragma unroll
     for (int j = 0; j < kSegment; ++j) stats.add(v[j]);
 #pragma unroll
-    for (int j = 0; j < kSegment; j += kRootsK) stats.add_root(v[j]);
+    for (int j = 0; j < kSegment; j += kRootsK) stats.add_root(exchanged ? v[j + 1] : v[j]);
   }
   reduce_lanes(stats, Config::kRows, 32);
-  if (lane < Config::kRows) smem.stats[buffer][warp][lane] = vector_of(stats);
+  if (lane < Config::kRows) smem.stats[i % 2][warp][lane] = vector_of(stats);
 }
 
 // One warp: writes the digits of its range of a group, and refills the slots.
-template <typename Config>
+template <typename Config, typename Copies>
 __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, int buffer,
-                           CopiesAhead<Config>& ahead, AheadStorage<Config>& smem) {
+                           Copies& copies, AheadStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const unsigned row = lane % Config::kRows;
   const Scale scale = smem.scale[buffer][row];
   const bool has_digits = smem.has_digits[buffer];
   const bool along_k = rows.job(jobs).along_k;
+  const PairSelectors pairs = exchanges_pairs<Config>(along_k) ? kExchangedPairs : PairSelectors{};
   std::byte* planes =
       rows.pointers(jobs).planes +
       rows.job(jobs).planes.chunk(rows.batch_index, rows.first_row / kChunkRows,
-                                  ahead.first_chunk) +
+                                  copies.first_chunk) +
       offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows + row), lane / Config::kRows);
   float v[kSegment];
-  for (int i = 0; i < ahead.chunks_per_group; ++i, planes += Config::kWarps * kChunkBytes) {
-    read_slot<Config>(smem.slots[ahead.slot][warp], along_k, v);
+  for (int i = 0; i < copies.chunks_per_group; ++i, planes += Config::kWarps * kChunkBytes) {
+    read_slot<Config>(smem.slots[copies.slot][warp], along_k, v);
     __syncwarp();  // all lanes have read the slot
-    ahead.begin_next(jobs, smem.slots);
-    if (has_digits) store_segment(v, scale, planes);
+    copies.begin_next(jobs, smem);
+    if (has_digits) store_segment(v, scale, planes, pairs);
   }
 }
 
-template <typename Config>
-__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
-    split_ahead(SplitJobs jobs) {
-#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// All of both kernels but for their copies, which make_copies(first group of the cluster, warp of
+// the block) sets up.
+template <typename Config, typename MakeCopies>
+__device__ void split_groups(const SplitJobs& jobs, MakeCopies make_copies) {
   auto& smem = device::shared_storage<AheadStorage<Config>>();
-  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32,
+            warp = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 32, 0);  // uniform
   const bool is_finalizer = warp == Config::kWarps;
-  if (threadIdx.x % 32 == 0 && is_finalizer) {
+  if (is_finalizer && lane == 0) {
     for (device::Barrier& stats_ready : smem.stats_ready) device::barrier_init(stats_ready, 1);
     device::barrier_init_fence();
   }
+  if (warp < Config::kWarps && lane < Config::kSlots) {
+    device::barrier_init(smem.copied[lane][warp], 1);
+    device::barrier_init_fence();
+  }
+  __syncwarp();  // the warp's barriers are initialised
   device::cluster_arrive();
   const unsigned clusters = gridDim.x / jobs.cluster;
   RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // the group whose digits are written
-  CopiesAhead<Config> ahead(jobs, rows, clusters);
-  device::wait_for_previous_kernel(ahead.from);
+  auto copies = make_copies(rows, warp);
+  device::wait_for_previous_kernel(copies.source());
   device::launch_dependents();
   clear_flags(jobs);
   if (threadIdx.x >= Config::kSplitThreads) {
@@ -730,19 +816,20 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     return;
   }
   if (!is_finalizer) {
-    for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
+#pragma unroll 1
+    for (int i = 0; i < Config::kSlots; ++i) copies.begin_next(jobs, smem);
   }
   device::cluster_wait();  // all blocks have initialised their barriers
   // Iteration i reduces this cluster's group i and writes the digits of group i - 1.
   int slot = 0;
+  unsigned phase = 0;
   unsigned group = rows.group_index;  // the group whose statistics are reduced
   for (unsigned i = 0; i == 0 || rows.group_index < jobs.groups(); ++i, group += clusters) {
     const int buffer = static_cast<int>(i % 2);
     const bool is_left = group < jobs.groups();
     if (!is_finalizer && is_left) {
-      reduce_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, buffer, slot,
-                          ahead.chunks_per_group,
-                          i == 0 ? Config::kSlots : Config::kSlots - ahead.chunks_per_group, smem);
+      reduce_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, i, slot, phase, copies,
+                          smem);
     }
     float4 widths{};
     if (is_finalizer && i > 0) widths = finalize_group(jobs, rows, 1 - buffer, (i - 1) / 2, smem);
@@ -750,15 +837,35 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     device::named_barrier<1>(Config::kSplitThreads);
     if (is_finalizer) {
       if (is_left) send_stats<Config>(buffer, jobs.cluster, smem);
-      if (i > 0 && device::cluster_rank() == 0 && threadIdx.x % 32 == 0) {
+      if (i > 0 && device::cluster_rank() == 0 && lane == 0) {
         device::store_vector(
             rows.pointers(jobs).widths + std::int64_t{rows.group(jobs)} * kNumWidths, widths);
       }
     } else if (i > 0) {
-      write_rows(jobs, rows, 1 - buffer, ahead, smem);
+      write_rows<Config>(jobs, rows, 1 - buffer, copies, smem);
     }
     if (i > 0) rows.advance(jobs, clusters);
   }
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_ahead(SplitJobs jobs) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  split_groups<Config>(jobs, [&](const RowGroup<Config>& first, int warp) {
+    return ThreadCopies<Config>(jobs, first, warp);
+  });
+#endif
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_boxes(SplitJobs jobs, const __grid_constant__ device::TensorMap map_a,
+                const __grid_constant__ device::TensorMap map_b) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  split_groups<Config>(jobs, [&](const RowGroup<Config>& first, int warp) {
+    return BoxCopies<Config>(jobs, first, warp, map_a, map_b);
+  });
 #endif
 }
 

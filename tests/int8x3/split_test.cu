@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -120,8 +121,9 @@ void expect_model(const Operation& operation, const SplitPlan& plan) {
   }
 }
 
-SplitPlan plan_of(SplitPlan::Kernel kernel, unsigned cluster = 1) {
+SplitPlan plan_of(SplitPlan::Kernel kernel, unsigned cluster = 1, bool boxes = false) {
   SplitPlan plan;
+  plan.boxes = boxes;
   plan.kernel = kernel;
   const bool is_short = kernel == SplitPlan::Kernel::kAny || kernel == SplitPlan::Kernel::kFew;
   plan.rows = is_short ? FewRows::kRows : Long::kRows;
@@ -174,6 +176,22 @@ TEST(Int8Split, ClusterKernelMatchesModel) {
   expect_model(plan_of(SplitPlan::Kernel::kLong, 2), 580);
 }
 
+// Along k and across it, a last box that is partly outside, a batch that shares an operand, a last
+// block without k.
+TEST(Int8Split, BoxesMatchModel) {
+  for (const auto kernel : {SplitPlan::Kernel::kMany, SplitPlan::Kernel::kAhead}) {
+    for (const unsigned cluster : {2U, 4U}) {
+      SCOPED_TRACE(std::string(name_of(kernel)) + ", cluster of " + std::to_string(cluster));
+      const SplitPlan plan = plan_of(kernel, cluster, true);
+      expect_model(of_unlike_rows(Problem::dense({20, 12, 1124})), plan);
+      expect_model(of_unlike_rows(Problem::dense({12, 132, 580}, Op::kN, Op::kT)), plan);
+      Problem batch = Problem::dense({4, 8, 280}, Op::kT, Op::kT, 2);
+      batch.stride_a = 0;
+      expect_model(of_unlike_rows(batch), plan);
+    }
+  }
+}
+
 // The threads of a block keep 1024 k, and read the others again.
 TEST(Int8Split, RowsReadTwiceMatchModel) {
   expect_model(Operation(Problem::dense({3, 5, 2100})), plan_of(SplitPlan::Kernel::kLong, 2));
@@ -203,14 +221,15 @@ TEST(Int8Split, ReportsRowsThatCannotBeScaled) {
 
 // Where one row alone rules digits out, they are not written, but steps and widths are.
 TEST(Int8Split, WritesNoDigitsOfWideRows) {
-  constexpr std::int64_t kK = 130, kWideRow = 18;
-  Operation operation(Problem::dense({40, 3, kK}));
+  using Kernel = SplitPlan::Kernel;
+  constexpr std::int64_t kK = 132, kWideRow = 18;
+  Operation operation(Problem::dense({40, 4, kK}));
   operation.a[kWideRow * kK + 5] = 1e6F;
-  for (const auto kernel : {SplitPlan::Kernel::kAny, SplitPlan::Kernel::kFew,
-                            SplitPlan::Kernel::kMany, SplitPlan::Kernel::kAhead}) {
-    SCOPED_TRACE(name_of(kernel));
-    const SplitPlan plan = plan_of(
-        kernel, kernel == SplitPlan::Kernel::kMany || kernel == SplitPlan::Kernel::kAhead ? 2 : 1);
+  for (const SplitPlan& plan :
+       {plan_of(Kernel::kAny), plan_of(Kernel::kFew), plan_of(Kernel::kMany, 2),
+        plan_of(Kernel::kAhead, 2), plan_of(Kernel::kMany, 2, true),
+        plan_of(Kernel::kAhead, 2, true)}) {
+    SCOPED_TRACE(std::string(name_of(plan.kernel)) + (plan.boxes ? ", boxes" : ""));
     const std::array<Split, 2> all = split(operation, plan);
     const auto spread = static_cast<float>(all[0].widths.most);
     const std::array<Split, 2> same = split(operation, plan, spread),
@@ -229,7 +248,7 @@ TEST(Int8Split, WritesNoDigitsOfWideRows) {
 // The fewest blocks per cluster whose slots hold every chunk of a row, for each K.
 TEST(Int8Split, ClustersHoldTheirRows) {
   for (std::int64_t k = 1025; k <= Ahead::kMaxK; ++k) {
-    const SplitPlan plan(1, k, 0.0, 132);
+    const SplitPlan plan(1, k, 0.0, 132, false);
     ASSERT_EQ(plan.kernel, SplitPlan::Kernel::kAhead);
     const std::int64_t held = std::int64_t{plan.cluster} * Ahead::kMaxChunks * kChunkK;
     ASSERT_LE(k, held);
@@ -240,9 +259,10 @@ TEST(Int8Split, ClustersHoldTheirRows) {
 // By rows and K, on a GPU of 132 multiprocessors.
 TEST(Int8Split, TakesTheFastestMeasuredKernel) {
   using Kernel = SplitPlan::Kernel;
-  const auto kernel = [](std::int64_t rows, std::int64_t k) {
-    return SplitPlan(rows / Long::kRows, k, 0.0, 132).kernel;
+  const auto kernel = [](std::int64_t rows, std::int64_t k, bool allows_boxes = false) {
+    return SplitPlan(rows / Long::kRows, k, 0.0, 132, allows_boxes).kernel;
   };
+  EXPECT_EQ(kernel(256, 128, true), Kernel::kMany);
   EXPECT_EQ(kernel(2048, 768), Kernel::kFew);
   EXPECT_EQ(kernel(2048, 1024), Kernel::kMany);
   EXPECT_EQ(kernel(8192, 128), Kernel::kMany);
@@ -255,7 +275,7 @@ TEST(Int8Split, TakesTheFastestMeasuredKernel) {
 TEST(Int8Split, EvictsOperandsWhereDigitsFitInL2) {
   const auto evicts_first = [](const Shape& shape) {
     return SplitPlan((shape.m + shape.n) / Long::kRows, shape.k,
-                     4.0 * static_cast<double>(shape.m * shape.n), 132)
+                     4.0 * static_cast<double>(shape.m * shape.n), 132, true)
         .evicts_first;
   };
   EXPECT_TRUE(evicts_first({2048, 2048, 2048}));
