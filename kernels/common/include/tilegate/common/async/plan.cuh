@@ -32,7 +32,7 @@ struct AsyncKernel {
   bool checks_edges;
   Feed feed_a, feed_b;
   std::size_t shared_bytes;
-  cost::BlockCost cost;
+  cost::BlockCost cost, vector_cost;
   void (*run)(KernelArgs, SplitK);
 };
 
@@ -42,6 +42,16 @@ constexpr cost::BlockCost cost_of() {
     return Config::kVectorCost;
   } else {
     return Config::kWordCost;
+  }
+}
+
+// Of blocks that store vectors, of which cost::BlockWork has no bytes.
+template <typename Config>
+constexpr cost::BlockCost vector_cost_of() {
+  if constexpr (requires { Config::kVectorStoreCost; }) {
+    return Config::kVectorStoreCost;
+  } else {
+    return cost_of<Config>();
   }
 }
 
@@ -60,6 +70,7 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK)) {
           .feed_b = Config::kFeedB,
           .shared_bytes = sizeof(typename Config::SharedStorage),
           .cost = cost_of<Config>(),
+          .vector_cost = vector_cost_of<Config>(),
           .run = run};
 }
 
@@ -126,11 +137,13 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
                               std::min<std::int64_t>(kernel.block_n, problem.shape.n);
   const bool by_words = !allows_vectors(problem, Operand::kC);
   const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c, bool follows) {
+    const bool stores_words = stores_c && by_words;  // partial sums are vectors
     const cost::BlockWork work{
         .flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
-        .word_bytes = stores_c && by_words ? sizeof(float) * static_cast<double>(stored) : 0.0};
-    return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
-                               device, follows);
+        .word_bytes = stores_words ? sizeof(float) * static_cast<double>(stored) : 0.0};
+    return cost::block_seconds(static_cast<double>(count), work,
+                               stores_words ? kernel.cost : kernel.vector_cost,
+                               kernel.blocks_per_sm, device, follows);
   };
   Parts parts =
       cost::parts(problem, device,
@@ -151,16 +164,19 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
 
 // Whether the kernel that adds partial sums lets the next launch start early. If that is the same
 // plan, blocks that add still hold some multiprocessors, and others get two of its blocks where
-// each would have one. So only if each multiprocessor gets as many blocks as fit, or if there is a
-// multiprocessor for each block of both kernels (100 timings of split plans on an H200, in chains
-// of equal launches).
+// each would have one. So only if each multiprocessor gets as many blocks as fit; if there is a
+// multiprocessor for each block of both kernels; or, of small blocks, if hardly any multiprocessor
+// has two that add: beside one of these it has room for a block of each launch (two times 100
+// timings of split plans on an H200, in chains of equal launches).
 inline bool lets_next_start(const AsyncKernel& kernel, const Problem& problem,
                             const Partition& partition, const Device& device) {
   const std::int64_t adders =
       partition.split_tiles() *
       split_sums::blocks(kernel.block_m * kernel.block_n, allows_vectors(problem, Operand::kC));
+  const bool are_small = kernel.block_m * kernel.block_n <= 32 * 64 && kernel.blocks_per_sm == 2;
   return ceil_div(partition.blocks(), device.multiprocessors) >= kernel.blocks_per_sm ||
-         partition.blocks() + adders <= device.multiprocessors;
+         partition.blocks() + adders <= device.multiprocessors ||
+         (are_small && 4 * adders <= 5 * device.multiprocessors);
 }
 
 // `is_first`: the plan launches no other kernel before.
