@@ -40,6 +40,13 @@ struct PanelCall {
     Problem panel = problem;
     panel.batch = size.matrices;
     panel.shape = size.shape;
+    // A panel may begin at any matrix: its alignment is that of the strides, too.
+    if (problem.batch > 1) {
+      for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
+        panel.offset_bytes[static_cast<std::size_t>(operand)] |=
+            problem.stride(operand) % 4 * std::int64_t{sizeof(float)};
+      }
+    }
     return panel;
   }
   Launches launches(const PanelSize& largest, const PanelSize& size) const;

@@ -76,6 +76,10 @@ TEST_F(Int8Panels, AreRightForBatches) {
   expect_right(own, 300'000, "2x20x6x140", kTwo);
   const Padded shared{.shape = {20, 6, 260}, .op_b = Op::kT, .batch = 2, .gap = -1};
   expect_right(shared, 150'000, "1x20x6x160", kTwo);
+  // Matrices that begin at odd words, but for the first.
+  const Padded shifted{.shape = {20, 8, 140}, .batch = 3, .shift = {1, 2, 1}};
+  expect_right(shifted, 150'000, "1x20x8x140", kTwo);
+  expect_right(shifted, 300'000, "2x20x8x140", kTwo);
 }
 
 // The products share both operands, so that no panel but the first splits any.
