@@ -26,7 +26,7 @@ namespace tilegate::async_copy {
 // kernel, the constants are corrected by the mean errors of 1,000 further timings; those of whole
 // vectors by a few shapes. Those of 64x64x8 and 64x128x8 were then fitted to 150 timings each, half
 // of them of K from 36 to 158: errors of 6 and 4 %. Blocks of 64x64x8 that store vectors have a
-// cost of their own, because their stores take longer than the model of words expects.
+// cost of their own: cost::BlockWork does not count their stores.
 
 // For operands that allow vectors: the fewest copies, four blocks per multiprocessor.
 struct Tiles32x32s4 {
@@ -35,6 +35,7 @@ struct Tiles32x32s4 {
   static constexpr int kWarpM = 32, kWarpN = 32, kSlices = 4;
   static constexpr int kStages = 4, kVectorBatches = 1, kWordBatches = 1;
   static constexpr int kBlocksPerSm = 4;
+  static constexpr std::size_t kLeastSharedBytes = 0;
   static constexpr bool kPermutedLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   using Order = CompilerOrder;
   static constexpr cost::BlockCost kVectorCost = {39.0, 0.9, {0.8, 0.98, 1.0, 1.0}, 0.3};
@@ -83,9 +84,9 @@ struct Tiles96x64s2 : Tiles64x64s4 {
   static constexpr const char* kName = "96x64x32s2";
   static constexpr int kBlockM = 96, kWarpM = 96, kWarpN = 32, kSlices = 2;
   static constexpr bool kChecksEdges = true;
-  // On compute capability 9.0 three blocks would fit. A launch that overlaps the one before would
-  // crowd three on some multiprocessors (cost::spreads_evenly), which two keep busy.
-  static constexpr std::size_t kLeastSharedBytes = 77824;
+  // So that two blocks fit on a multiprocessor of compute capability 9.0. Three would crowd on some
+  // when a launch overlaps the previous one (cost::spreads_evenly).
+  static constexpr std::size_t kLeastSharedBytes = 76 * 1024;
   static constexpr cost::BlockCost kWordCost = {
       .teraflops = 49.9, .microseconds = 3.34, .block_microseconds = 0.62, .last_ones_share = true};
 };
@@ -139,9 +140,7 @@ template <typename Tiles, Feed kFeedA, Feed kFeedB>
 constexpr AsyncKernel kernel() {
   using Config = AsyncConfig<Tiles, kFeedA, kFeedB>;
   AsyncKernel kernel = async_kernel<Config>(sgemm<Config, typename Tiles::Order>);
-  if constexpr (requires { Tiles::kLeastSharedBytes; }) {
-    kernel.shared_bytes = std::max(kernel.shared_bytes, Tiles::kLeastSharedBytes);
-  }
+  kernel.shared_bytes = std::max(kernel.shared_bytes, Tiles::kLeastSharedBytes);
   return kernel;
 }
 

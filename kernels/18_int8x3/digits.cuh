@@ -143,17 +143,17 @@ __host__ __device__ inline std::uint32_t select_bytes(std::uint32_t low, std::ui
 #endif
 }
 
-// Selectors for prmt: one selects the upper two digits of two integers, or the lowest of both.
+// Selectors for prmt, for a pair of integers: of their upper two digits, and of their lowest.
 struct PairSelectors {
   std::uint32_t upper = 0x6251, lowest = 0x0040;
 };
-constexpr PairSelectors kExchangedPairs{.upper = 0x2615,
-                                        .lowest = 0x0004};  // the second comes first
+// The same if the second integer of the pair comes first.
+constexpr PairSelectors kExchangedPairs{.upper = 0x2615, .lowest = 0x0004};
 
 // Digit `plane` of four integers as four int8, the first in the low byte.
 __host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biased)[4], int plane,
-                                                     const PairSelectors& pairs = {}) {
-  const std::uint32_t of_two = plane == kPlanes - 1 ? pairs.lowest : pairs.upper;
+                                                     const PairSelectors& selectors = {}) {
+  const std::uint32_t of_two = plane == kPlanes - 1 ? selectors.lowest : selectors.upper;
   return select_bytes(select_bytes(biased[0], biased[1], of_two),
                       select_bytes(biased[2], biased[3], of_two), plane == 0 ? 0x7632 : 0x5410) ^
          0x80808080U;

@@ -62,12 +62,12 @@ struct SplitPlan {
   bool boxes = false;         // split_boxes, not split_ahead
 
   SplitPlan() = default;
-  // `groups`: groups of Long::kRows rows; `c_bytes`: size of C; `allows_boxes_`: both operands do.
-  SplitPlan(std::int64_t groups, std::int64_t k, double c_bytes, int multiprocessors,
-            bool allows_boxes_)
-      : kernel(kernel_for(groups, k, multiprocessors, allows_boxes_)),
+  // `groups`: groups of Long::kRows rows; `c_bytes`: size of C; `by_tma`: TMA can copy both
+  // operands.
+  SplitPlan(std::int64_t groups, std::int64_t k, double c_bytes, int multiprocessors, bool by_tma)
+      : kernel(kernel_for(groups, k, multiprocessors, by_tma)),
         rows(kernel == Kernel::kFew ? FewRows::kRows : Long::kRows),
-        boxes(allows_boxes_ && (kernel == Kernel::kMany || kernel == Kernel::kAhead)) {
+        boxes(by_tma && (kernel == Kernel::kMany || kernel == Kernel::kAhead)) {
     if (kernel == Kernel::kLong) cluster = kMaxSplitCluster;
     if (kernel == Kernel::kMany) cluster = 2;
     if (kernel == Kernel::kAhead) {
@@ -108,14 +108,13 @@ struct SplitPlan {
   // they should stay, because the GEMM reads them next.
   static constexpr double kNearlyL2Bytes = 36e6;
 
-  static Kernel kernel_for(std::int64_t groups, std::int64_t k, int multiprocessors,
-                           bool allows_boxes_) {
+  static Kernel kernel_for(std::int64_t groups, std::int64_t k, int multiprocessors, bool by_tma) {
     if (k > Ahead::kMaxK) return Kernel::kLong;
     if (k > kFewRowsK) {  // kMany has twice as many resident clusters as kAhead
       return k <= kManyK && 2 * groups > multiprocessors ? Kernel::kMany : Kernel::kAhead;
     }
     const bool are_many = groups * Long::kRows * (k + kRowElements) >= kManyElements;
-    return allows_boxes_ || are_many ? Kernel::kMany : Kernel::kFew;
+    return by_tma || are_many ? Kernel::kMany : Kernel::kFew;
   }
 };
 
@@ -123,6 +122,11 @@ struct SplitPlan {
 
 inline double bytes_of_c(const Problem& problem) {
   return sizeof(float) * static_cast<double>(problem.batch * problem.shape.m * problem.shape.n);
+}
+
+// Whether TMA can copy the operand, or it is not split (prepared.cuh).
+inline bool copies_boxes(const Problem& problem, Operand operand) {
+  return split_extent(problem, operand) == 0 || allows_boxes(problem, operand);
 }
 
 // Offsets in the workspace, in bytes. The decision comes first.
@@ -143,7 +147,7 @@ struct Workspace {
     if (!uses_mma_sync) {
       split = SplitPlan((a.matrices * a.rows() + b.matrices * b.rows()) / Long::kRows,
                         problem.shape.k, bytes_of_c(problem), device.multiprocessors,
-                        allows_boxes(problem, Operand::kA) && allows_boxes(problem, Operand::kB));
+                        copies_boxes(problem, Operand::kA) && copies_boxes(problem, Operand::kB));
     }
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
@@ -329,23 +333,20 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
 
 // The tensor map of an operand, whose boxes are the slots of split_boxes.
 inline Status make_slot_map(const Job& job, const SplitPointers& pointers, device::TensorMap* map) {
-  // Across k L2 fetches neighbouring rows, too, where that was measured to be faster.
-  constexpr std::int64_t kNeighboursK = 4096;
-  const auto size = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
-  const std::uint64_t ld = size(pointers.ld) * sizeof(float),
-                      stride = size(pointers.stride) * sizeof(float);
-  const std::int64_t matrices = job.planes.matrices;
-  device::TensorLayout layout{.data = const_cast<float*>(pointers.from),
-                              .dimensions = 3,
-                              .size = {size(job.rows), size(job.k), size(matrices)},
-                              .stride_bytes = {0, ld, matrices > 1 ? stride : ld},
-                              .box = {Ahead::kRows, kChunkK, 1},
-                              .l2_promotion_bytes = job.k > kNeighboursK ? 128U : 64U};
-  if (job.along_k) {
-    std::swap(layout.size[0], layout.size[1]);
-    std::swap(layout.box[0], layout.box[1]);
+  // Across k a row of a box has 64 bytes. Above this K it is faster if L2 fetches the whole line of
+  // 128 bytes (EXPERIMENTS.md).
+  constexpr std::int64_t kWholeLinesK = 4096;
+  const bool along_k = job.along_k;
+  device::TensorLayout layout =
+      layout_of_matrices(along_k ? job.k : job.rows, along_k ? job.rows : job.k, pointers.ld,
+                         job.planes.matrices, pointers.stride);
+  layout.data = const_cast<float*>(pointers.from);
+  if (along_k) {
+    layout.box = {kChunkK, Ahead::kRows, 1};
     layout.swizzle = device::Swizzle::k128Bytes;  // as word_of
-    layout.l2_promotion_bytes = 256;
+  } else {
+    layout.box = {Ahead::kRows, kChunkK, 1};
+    layout.l2_promotion_bytes = job.k > kWholeLinesK ? 128 : 64;
   }
   return device::make_tensor_map(layout, map);
 }
@@ -869,8 +870,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   std::vector<PlannedKernel> kernels;
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     PlannedKernel kernel =
-        planned_split(problem, operand, split.rows,
-                      name_of(split.kernel) + std::string(split.boxes ? " boxes" : ""));
+        planned_split(problem, operand, split.rows, name_of(split.kernel), split.boxes);
     const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
     const std::int64_t chunks = ceil_div(params.a.chunks_k, std::int64_t{split.cluster});
     kernel.parameters.push_back(parameter::each("blocks of a cluster", split.cluster));

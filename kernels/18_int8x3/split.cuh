@@ -65,7 +65,7 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
 }
 
 __device__ inline void store_segment(const float (&v)[kSegment], const Scale& scale, std::byte* to,
-                                     const PairSelectors& pairs = {}) {
+                                     const PairSelectors& selectors = {}) {
   std::uint32_t biased[kSegment / 4][4];
 #pragma unroll
   for (int i = 0; i < kSegment; ++i) biased[i / 4][i % 4] = biased_digits(v[i], scale);
@@ -74,7 +74,7 @@ __device__ inline void store_segment(const float (&v)[kSegment], const Scale& sc
     float words[kSegment / 4];  // bit patterns: store_vector takes floats
 #pragma unroll
     for (int i = 0; i < kSegment / 4; ++i) {
-      words[i] = float_of(pack_digits(biased[i], plane, pairs));
+      words[i] = float_of(pack_digits(biased[i], plane, selectors));
     }
     device::store_vector(reinterpret_cast<float*>(to + plane * kNextPlane),
                          make_float4(words[0], words[1], words[2], words[3]));
@@ -412,14 +412,14 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
 #endif
 }
 
-// split_ahead, split_boxes: rows of 1,024 to 12,288 k, many shorter ones, and with boxes all
-// shorter ones. Persistent: clusters of two to eight blocks share groups of 16 rows, a range of K
-// per block, and loop over groups. The next rows are copied into slots of shared memory; a warp
-// refills a slot as soon as it has read it for the last time. So while warps write the digits of a
-// group, copies of the next are in flight. While they reduce the statistics of a group, one more
-// warp, the finalizer, computes the scales of the previous group. It sends the statistics of its
-// block to the other blocks as in split_long. Each group takes one barrier of these warps. The last
-// warp of a block samples pairs.
+// split_boxes, split_ahead: rows of up to 12,288 k; split_ahead leaves small operands of up to
+// 1,024 k to split_short. Persistent: clusters of two to eight blocks share groups of 16 rows, a
+// range of K per block, and loop over groups. The next rows are copied into slots of shared memory;
+// a warp refills a slot as soon as it has read it for the last time. So while warps write the
+// digits of a group, copies of the next are in flight. While they reduce the statistics of a group,
+// one more warp, the finalizer, computes the scales of the previous group. It sends the statistics
+// of its block to the other blocks as in split_long. Each group takes one barrier of these warps.
+// The last warp of a block samples pairs.
 //
 // split_boxes copies by TMA: a slot is a box. Where an operand does not allow that, each thread of
 // split_ahead copies words or vectors (cp.async).
@@ -449,12 +449,12 @@ struct AheadStorage {
   Scale scale[2][Config::kRows];
   bool has_digits[2];  // of a group
   device::Barrier stats_ready[2];
-  device::Barrier copied[Config::kSlots][Config::kWarps];  // boxes
+  device::Barrier copied[Config::kSlots][Config::kWarps];  // split_boxes: the box of a slot
   PairStorage pairs;
 };
 
-// Word of an element in a warp's slot. The layout is that in memory, along k with the 128-byte
-// swizzle of TMA. So a row is read in vectors without bank conflicts.
+// Word of an element in a warp's slot. The order is that of global memory. Along k it has the
+// 128-byte swizzle of TMA: lanes read vectors of their rows without bank conflicts.
 template <typename Config, bool kAlongK>
 __device__ constexpr int word_of(int row, int k) {
   return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4 : k * Config::kRows + row;
@@ -483,7 +483,7 @@ __device__ void read_slot(const float* slot, bool along_k, float (&v)[kSegment])
       v[i + 3] = vector.w;
     }
   } else {
-    // Element i of the first segment, i ^ 1 of the second.
+    // v[i] is element i; in the second segment, element i ^ 1.
     const float* even = slot + segment * (kSegment + 1) * Config::kRows + row;
     const float* odd = even - 2 * segment * Config::kRows;
 #pragma unroll
@@ -554,7 +554,7 @@ struct SlotRing {
   __device__ void advance_slot() { slot = slot + 1 < Config::kSlots ? slot + 1 : 0; }
 };
 
-// Copies by TMA. What they need is the same in all lanes.
+// Copies by TMA. All members are the same in all lanes: they fit in uniform registers.
 template <typename Config>
 struct BoxCopies : SlotRing<Config> {
   using Ring = SlotRing<Config>;
@@ -565,7 +565,7 @@ struct BoxCopies : SlotRing<Config> {
                        const device::TensorMap& of_a, const device::TensorMap& of_b)
       : Ring(jobs, first, warp_), map_a(&of_a), map_b(&of_b), warp(warp_) {}
 
-  __device__ const void* source() const { return map_a; }
+  __device__ const void* source() const { return map_a; }  // for wait_for_previous_kernel
 
   __device__ void begin_next(const SplitJobs& jobs, AheadStorage<Config>& smem) {
     if (Ring::has_copies(jobs)) {
@@ -586,7 +586,8 @@ struct BoxCopies : SlotRing<Config> {
     Ring::advance_slot();
   }
 
-  // Before the warp reads a group's chunks for the first time; before it reads one of them.
+  // wait_for_group: before the warp first reads a group. wait_for_slot: before it first reads a
+  // slot.
   __device__ void wait_for_group(bool /*is_first*/) const {}
   __device__ void wait_for_slot(int slot, unsigned phase, AheadStorage<Config>& smem) const {
     device::barrier_wait(smem.copied[slot][warp], phase);
@@ -634,7 +635,7 @@ struct ThreadCopies : SlotRing<Config> {
     find(jobs);
   }
 
-  __device__ const void* source() const { return from; }
+  __device__ const void* source() const { return from; }  // for wait_for_previous_kernel
 
   __device__ void find(const SplitJobs& jobs) {
     const Job& job = Ring::rows.job(jobs);
@@ -682,9 +683,10 @@ struct ThreadCopies : SlotRing<Config> {
     device::copy_async_commit();
   }
 
-  // As of BoxCopies.
+  // As BoxCopies; waits once for all slots of a group.
   __device__ void wait_for_group(bool is_first) const {
-    // Of the first group all slots have been filled, of others only those of the group before.
+    // Copies have begun to all slots; later, not to those of the previous group, which are refilled
+    // after this.
     const int copied = is_first ? Config::kSlots : Config::kSlots - Ring::chunks_per_group;
     wait_for_copies<Config::kSlots>(copied - Ring::chunks_per_group);
     __syncwarp();  // all lanes have waited for their copies
@@ -771,7 +773,8 @@ __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, 
   const Scale scale = smem.scale[buffer][row];
   const bool has_digits = smem.has_digits[buffer];
   const bool along_k = rows.job(jobs).along_k;
-  const PairSelectors pairs = exchanges_pairs<Config>(along_k) ? kExchangedPairs : PairSelectors{};
+  const PairSelectors selectors =
+      exchanges_pairs<Config>(along_k) ? kExchangedPairs : PairSelectors{};
   std::byte* planes =
       rows.pointers(jobs).planes +
       rows.job(jobs).planes.chunk(rows.batch_index, rows.first_row / kChunkRows,
@@ -782,14 +785,13 @@ __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, 
     read_slot<Config>(smem.slots[copies.slot][warp], along_k, v);
     __syncwarp();  // all lanes have read the slot
     copies.begin_next(jobs, smem);
-    if (has_digits) store_segment(v, scale, planes, pairs);
+    if (has_digits) store_segment(v, scale, planes, selectors);
   }
 }
 
-// All of both kernels but for their copies, which make_copies(first group of the cluster, warp of
-// the block) sets up.
-template <typename Config, typename MakeCopies>
-__device__ void split_groups(const SplitJobs& jobs, MakeCopies make_copies) {
+// The body of both kernels, which differ in `Copies`.
+template <typename Config, typename Copies, typename... Maps>
+__device__ void split_groups(const SplitJobs& jobs, const Maps&... maps) {
   auto& smem = device::shared_storage<AheadStorage<Config>>();
   const int lane = static_cast<int>(threadIdx.x) % 32,
             warp = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 32, 0);  // uniform
@@ -806,7 +808,7 @@ __device__ void split_groups(const SplitJobs& jobs, MakeCopies make_copies) {
   device::cluster_arrive();
   const unsigned clusters = gridDim.x / jobs.cluster;
   RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // the group whose digits are written
-  auto copies = make_copies(rows, warp);
+  Copies copies(jobs, rows, warp, maps...);
   device::wait_for_previous_kernel(copies.source());
   device::launch_dependents();
   clear_flags(jobs);
@@ -852,9 +854,7 @@ template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     split_ahead(SplitJobs jobs) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  split_groups<Config>(jobs, [&](const RowGroup<Config>& first, int warp) {
-    return ThreadCopies<Config>(jobs, first, warp);
-  });
+  split_groups<Config, ThreadCopies<Config>>(jobs);
 #endif
 }
 
@@ -863,9 +863,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     split_boxes(SplitJobs jobs, const __grid_constant__ device::TensorMap map_a,
                 const __grid_constant__ device::TensorMap map_b) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  split_groups<Config>(jobs, [&](const RowGroup<Config>& first, int warp) {
-    return BoxCopies<Config>(jobs, first, warp, map_a, map_b);
-  });
+  split_groups<Config, BoxCopies<Config>>(jobs, map_a, map_b);
 #endif
 }
 

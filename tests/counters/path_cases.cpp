@@ -120,6 +120,9 @@ void add_digits(PathCases& cases) {
   cases.add({.shape = {3, 5, 1060}}, 6, {"128x64", "128x64splitk"});
   cases.add({.shape = {3, 5, 1540}}, 6, {"128x128streamk"});
   cases.add({.shape = {3, 2, 12300}}, kFp64, {"128x64"});
+  // Operands that TMA copies, in several groups of rows per cluster and in one.
+  cases.add({.shape = {67, 4, 288}, .batch = kMoreThanBlocks}, 6, {"128x64"});
+  cases.add({.shape = {3, 4, 1060}}, 6, {"128x64"});
   // Digits of A serve two panels; those of the next K add to C.
   cases.add_panels({.shape = {3, 130, 260}}, 130'000, {"128x64", "128x128pairs"});
   if (!is_thorough()) return;

@@ -20,25 +20,32 @@ inline bool allows_boxes(const Problem& problem, Operand operand) {
          fits(problem.ld(operand)) && (problem.batch == 1 || fits(problem.stride(operand)));
 }
 
-// Encodes the tensor map of an operand, with all matrices of the batch; one, if they share it.
-inline Status make_operand_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
-                               device::Swizzle swizzle, device::TensorMap* map) {
+// Of `matrices` matrices of floats, without address, box and swizzle. The stride of one matrix is
+// not used.
+inline device::TensorLayout layout_of_matrices(std::int64_t cols, std::int64_t rows,
+                                               std::int64_t ld, std::int64_t matrices,
+                                               std::int64_t stride) {
   const auto bytes = [](std::int64_t words) {
     return static_cast<std::uint64_t>(words) * sizeof(float);
   };
   const auto size = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
+  return {.dimensions = 3,
+          .size = {size(cols), size(rows), size(matrices)},
+          .stride_bytes = {0, bytes(ld), bytes(matrices > 1 ? stride : ld)}};
+}
+
+// Encodes the tensor map of an operand, with all matrices of the batch; one, if they share it.
+inline Status make_operand_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
+                               device::Swizzle swizzle, device::TensorMap* map) {
   const Extent extent = problem.extent(operand);
-  const std::int64_t ld = problem.ld(operand), stride = problem.stride(operand);
-  const bool is_shared = problem.batch == 1 || stride == 0;
+  const std::int64_t stride = problem.stride(operand);
   constexpr std::uintptr_t kUnknown = 16;  // address, replaced in each call
-  return device::make_tensor_map(
-      {.data = reinterpret_cast<void*>(kUnknown),
-       .dimensions = 3,
-       .size = {size(extent.cols), size(extent.rows), is_shared ? 1 : size(problem.batch)},
-       .stride_bytes = {0, bytes(ld), is_shared ? bytes(ld) : bytes(stride)},
-       .box = box,
-       .swizzle = swizzle},
-      map);
+  device::TensorLayout layout = layout_of_matrices(extent.cols, extent.rows, problem.ld(operand),
+                                                   stride == 0 ? 1 : problem.batch, stride);
+  layout.data = reinterpret_cast<void*>(kUnknown);
+  layout.box = box;
+  layout.swizzle = swizzle;
+  return device::make_tensor_map(layout, map);
 }
 
 // A plan encodes them; a call sets the addresses in its copy, on the host.

@@ -290,13 +290,15 @@ inline Status check_split_size(const Problem& problem, int block_n, double split
   return Status::unsupported("C has more tiles than a CUDA grid has blocks");
 }
 
-// Parameters of a split kernel for one operand. `rows`: rows per group; `kernel`: its name.
+// Parameters of a split kernel for one operand. `rows`: rows per group; `kernel`: its name;
+// `boxes`: TMA copies the operand.
 inline PlannedKernel planned_split(const Problem& problem, Operand operand, int rows,
-                                   const std::string& kernel) {
+                                   const std::string& kernel, bool boxes = false) {
   const bool along_k = is_along_k(problem, operand), of_a = operand == Operand::kA;
+  const bool vectors = !boxes && along_k && allows_vectors(problem, operand);
   const std::int64_t matrices = split_matrices(problem, operand);
-  return {.name = "split " + kernel + (along_k ? " along k" : "") +
-                  (along_k && allows_vectors(problem, operand) ? " vectors" : ""),
+  return {.name = "split " + kernel + (boxes ? " boxes" : "") + (along_k ? " along k" : "") +
+                  (vectors ? " vectors" : ""),
           .parameters = {of_a ? parameter::rows(kChunkRows) : parameter::columns(kChunkRows),
                          of_a ? parameter::rows(rows) : parameter::columns(rows),
                          parameter::depth(kSegmentK),

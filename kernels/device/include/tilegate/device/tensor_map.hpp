@@ -1,6 +1,7 @@
 // TMA tensor maps (CUtensorMap): each describes a tensor in global memory, and asynchronous copies
-// move boxes of it; see async.cuh. The host encodes a map once per plan; a launch sets the address
-// in its copy. The kernel parameter is a `const __grid_constant__ TensorMap`.
+// move boxes of it; see async.cuh. The host encodes a map once per plan, and a launch sets the
+// address in its copy; or it encodes one per launch. The kernel parameter is a `const
+// __grid_constant__ TensorMap`.
 #pragma once
 
 #include <array>
@@ -26,7 +27,7 @@ struct TensorLayout {
   std::array<std::uint64_t, kMaxTensorDimensions> stride_bytes = {};
   std::array<unsigned, kMaxTensorDimensions> box = {1, 1, 1};  // in elements, up to 256 each
   Swizzle swizzle = Swizzle::kNone;   // a row of the box is as wide as the swizzle
-  unsigned l2_promotion_bytes = 256;  // that L2 fetches around what a copy reads: 64, 128 or 256
+  unsigned l2_promotion_bytes = 256;  // L2 fetches whole blocks of this size: 64, 128 or 256
 };
 
 struct alignas(128) TensorMap {  // as CUtensorMap of CUDA 13; of CUDA 12: 64

@@ -32,7 +32,7 @@ struct AsyncKernel {
   bool checks_edges;
   Feed feed_a, feed_b;
   std::size_t shared_bytes;
-  cost::BlockCost cost, vector_cost;
+  cost::BlockCost cost, vector_store_cost;
   void (*run)(KernelArgs, SplitK);
 };
 
@@ -45,9 +45,9 @@ constexpr cost::BlockCost cost_of() {
   }
 }
 
-// Of blocks that store vectors, of which cost::BlockWork has no bytes.
+// Of blocks that store vectors, C or partial sums: cost::BlockWork counts only bytes of words.
 template <typename Config>
-constexpr cost::BlockCost vector_cost_of() {
+constexpr cost::BlockCost vector_store_cost_of() {
   if constexpr (requires { Config::kVectorStoreCost; }) {
     return Config::kVectorStoreCost;
   } else {
@@ -70,7 +70,7 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK)) {
           .feed_b = Config::kFeedB,
           .shared_bytes = sizeof(typename Config::SharedStorage),
           .cost = cost_of<Config>(),
-          .vector_cost = vector_cost_of<Config>(),
+          .vector_store_cost = vector_store_cost_of<Config>(),
           .run = run};
 }
 
@@ -142,7 +142,7 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
         .flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
         .word_bytes = stores_words ? sizeof(float) * static_cast<double>(stored) : 0.0};
     return cost::block_seconds(static_cast<double>(count), work,
-                               stores_words ? kernel.cost : kernel.vector_cost,
+                               stores_words ? kernel.cost : kernel.vector_store_cost,
                                kernel.blocks_per_sm, device, follows);
   };
   Parts parts =
@@ -164,10 +164,11 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
 
 // Whether the kernel that adds partial sums lets the next launch start early. If that is the same
 // plan, blocks that add still hold some multiprocessors, and others get two of its blocks where
-// each would have one. So only if each multiprocessor gets as many blocks as fit; if there is a
-// multiprocessor for each block of both kernels; or, of small blocks, if hardly any multiprocessor
-// has two that add: beside one of these it has room for a block of each launch (two times 100
-// timings of split plans on an H200, in chains of equal launches).
+// each would have one. So only in three cases: each multiprocessor gets as many blocks as fit;
+// there is a multiprocessor for each block of both kernels; or blocks are small, and at most a
+// quarter of the multiprocessors have two blocks that add. A multiprocessor with one of them has
+// room for its block of the next launch (200 timings of split plans on an H200, in chains of equal
+// launches).
 inline bool lets_next_start(const AsyncKernel& kernel, const Problem& problem,
                             const Partition& partition, const Device& device) {
   const std::int64_t adders =
