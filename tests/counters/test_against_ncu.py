@@ -83,6 +83,22 @@ def test_zeros_alone_are_stored_eight_lanes_at_a_time(stride: int, wavefronts: i
     expect_costs([{"pattern": pattern, "wavefronts": wavefronts}])
 
 
+@pytest.mark.parametrize(("stride", "wavefronts"), [(0, 1), (1, 1), (4, 1), (128, 32)])
+@pytest.mark.parametrize("kind", ["shared_load", "shared_store"])
+def test_a_byte_costs_what_its_word_costs(kind: str, stride: int, wavefronts: int) -> None:
+    offsets = " ".join(str(stride * lane) for lane in range(32))
+    conflicts = wavefronts - 1
+    expect_costs(
+        [
+            {
+                "pattern": f"{kind} 1 ffffffff {offsets}",
+                "wavefronts": wavefronts,
+                "conflicts": conflicts,
+            }
+        ]
+    )
+
+
 @pytest.fixture(scope="module")
 def cases() -> Any:
     return load("cases.json")["cases"]

@@ -24,14 +24,15 @@ class DistinctKeys {
   unsigned size_ = 0;
 };
 
-// The largest number of distinct words in one bank.
+// The largest number of distinct words in one bank. A lane accesses one word at least.
 unsigned passes(const WarpAccess& access, std::uint32_t lanes) {
+  const unsigned of_lane = std::max(access.bytes / kBankBytes, 1U);
   std::array<std::array<std::uint64_t, kWarpSize>, kBanks> words;
   std::array<unsigned, kBanks> count{};
   unsigned most = 0;
   for (; lanes != 0; lanes &= lanes - 1) {
     const auto first = access.address[std::countr_zero(lanes)] / kBankBytes;
-    for (unsigned i = 0; i < access.bytes / kBankBytes; ++i) {
+    for (unsigned i = 0; i < of_lane; ++i) {
       const std::uint64_t word = first + i;
       auto& in_bank = words[word % kBanks];
       unsigned& n = count[word % kBanks];
