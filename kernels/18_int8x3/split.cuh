@@ -589,8 +589,8 @@ struct BoxCopies : SlotRing<Config> {
   // wait_for_group: before the warp first reads a group. wait_for_slot: before it first reads a
   // slot.
   __device__ void wait_for_group(bool /*is_first*/) const {}
-  __device__ void wait_for_slot(int slot, unsigned phase, AheadStorage<Config>& smem) const {
-    device::barrier_wait(smem.copied[slot][warp], phase);
+  __device__ void wait_for_slot(int index, unsigned phase, AheadStorage<Config>& smem) const {
+    device::barrier_wait(smem.copied[index][warp], phase);
   }
 };
 
@@ -658,10 +658,9 @@ struct ThreadCopies : SlotRing<Config> {
 
   __device__ void begin_next(const SplitJobs& jobs, AheadStorage<Config>& smem) {
     if (Ring::has_copies(jobs)) {
-      int& chunk = Ring::chunk;
       float* to = smem.slots[Ring::slot][threadIdx.x / 32];
-      const float* at = chunk == 0 ? from : from + chunk * next_chunk;
-      const int k_left = inside_k - chunk * Config::kWarps * kChunkK;
+      const float* at = Ring::chunk == 0 ? from : from + Ring::chunk * next_chunk;
+      const int k_left = inside_k - Ring::chunk * Config::kWarps * kChunkK;
       const int inside = along_k ? (k_left > 0 ? inside_rows : 0) : (inside_rows > 0 ? k_left : 0);
       if (along_k && vectors) {
         copy_slot<Config, 4, true>(at, next_copy, inside, Ring::policy, to);
@@ -672,8 +671,8 @@ struct ThreadCopies : SlotRing<Config> {
       } else {
         copy_slot<Config, 1, false>(at, next_copy, inside, Ring::policy, to);
       }
-      if (++chunk == Ring::chunks_per_group) {
-        chunk = 0;
+      if (++Ring::chunk == Ring::chunks_per_group) {
+        Ring::chunk = 0;
         from += next_group;
         inside_rows -= static_cast<int>(Ring::clusters * Config::kRows);
         if (!Ring::rows.advance(jobs, Ring::clusters)) find(jobs);
@@ -691,7 +690,7 @@ struct ThreadCopies : SlotRing<Config> {
     wait_for_copies<Config::kSlots>(copied - Ring::chunks_per_group);
     __syncwarp();  // all lanes have waited for their copies
   }
-  __device__ void wait_for_slot(int /*slot*/, unsigned /*phase*/,
+  __device__ void wait_for_slot(int /*index*/, unsigned /*phase*/,
                                 AheadStorage<Config>& /*smem*/) const {}
 };
 
