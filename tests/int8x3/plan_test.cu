@@ -161,6 +161,25 @@ TEST(Int8Launches, ExpectTheTimeOfNormalOperands) {
   EXPECT_GT(more({768, 768, 1536}) - of_six, 10.0);       // ten
 }
 
+// Operands that are not split do not count: those beside a prepared one (prepared.cuh).
+TEST(Int8Launches, CopyBoxesWhereTmaCanCopyBothOperands) {
+  const auto copies_boxes = [](const Problem& problem) {
+    return Workspace(problem, gpu(90), false).split.boxes;
+  };
+  Problem odd_rows = Problem::dense({64, 65, 256}), off = Problem::dense({64, 64, 256}),
+          odd_strides = Problem::dense({64, 64, 256}, Op::kN, Op::kN, 2);
+  EXPECT_TRUE(copies_boxes(off));
+  EXPECT_TRUE(copies_boxes(odd_strides));
+  EXPECT_FALSE(copies_boxes(odd_rows));
+  odd_rows.shape.n = 0;
+  EXPECT_TRUE(copies_boxes(odd_rows));
+  off.offset_bytes[0] = 8;
+  EXPECT_FALSE(copies_boxes(off));
+  ++odd_strides.stride_b;
+  EXPECT_FALSE(copies_boxes(odd_strides));
+  EXPECT_FALSE(copies_boxes(Problem::dense({64, 64, 16'384})));  // split_long
+}
+
 // On an NVIDIA H200 it takes 56 µs, and the split of as many elements in shorter rows 13 less.
 TEST(Int8Launches, ExpectThatLongRowsAreReadTwice) {
   const Shape shape{256, 256, 16384};
