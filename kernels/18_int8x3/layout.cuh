@@ -51,8 +51,8 @@ using Planes = SplitChunks<kChunkBytes>;
 
 // Parameters of the split kernels. They read rows of op(A) and columns of op(B), both called rows
 // here, scale each by its largest element, and write the digits to the workspace. split_short: a
-// block has all k of its rows. split_long, split_ahead, split_boxes:
-// the blocks of a cluster share rows.
+// block has all k of its rows. split_long, split_ahead, split_boxes: the blocks of a cluster share
+// rows.
 
 constexpr int kMaxSplitCluster = 8;
 
@@ -88,8 +88,8 @@ struct SplitJobs {
   unsigned num_flags = 0;
   unsigned cluster = 1;     // blocks per group of rows
   std::int64_t chunks = 0;  // chunks of K per block
-  // A row with a larger spread rules digits out. split_short writes no digits of it,
-  // split_ahead and split_boxes none of its group.
+  // A row with a larger spread rules digits out. split_short writes no digits of it, split_ahead
+  // and split_boxes none of its group.
   float most_spread = INFINITY;
 
   __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }

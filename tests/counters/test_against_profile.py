@@ -19,7 +19,8 @@ IN_PROFILE = {COPIES: "instructions", CONFLICTS: "bank_conflicts", SECTORS: "tma
 
 # Extents of whole tiles, and a K. Int8x3 pairs blocks only where there are enough of them; it and
 # Fp16x3 leave sums of few products to FP32. What a split pass copies grows with the operands, not
-# with the tiles: operands of Int8x3 are off by 4 bytes, so that it copies without TMA.
+# with the tiles: operands of Int8x3 are off by 4 bytes, so that it copies without TMA, and a
+# profile's split_boxes is left out.
 @pytest.mark.parametrize(
     ("way", "m", "n", "k", "form", "counters"),
     [

@@ -259,8 +259,8 @@ TEST(Int8Split, ClustersHoldTheirRows) {
 // By rows and K, on a GPU of 132 multiprocessors.
 TEST(Int8Split, TakesTheFastestMeasuredKernel) {
   using Kernel = SplitPlan::Kernel;
-  const auto kernel = [](std::int64_t rows, std::int64_t k, bool allows_boxes = false) {
-    return SplitPlan(rows / Long::kRows, k, 0.0, 132, allows_boxes).kernel;
+  const auto kernel = [](std::int64_t rows, std::int64_t k, bool by_tma = false) {
+    return SplitPlan(rows / Long::kRows, k, 0.0, 132, by_tma).kernel;
   };
   EXPECT_EQ(kernel(256, 128, true), Kernel::kMany);
   EXPECT_EQ(kernel(2048, 768), Kernel::kFew);
