@@ -86,8 +86,8 @@ __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm<kInFlight>)
   if (element >= args.shape.m * ld) return;
   const float* partial = static_cast<const float*>(args.workspace) + element;
   // idea:begin SplitK
-  const auto sum = reduce_partials<float4, kInFlight>(partial, args.shape.m * ld,
-                                                      static_cast<unsigned>(k_splits));
+  const auto sum =
+      reduce_partials<kInFlight>(partial, args.shape.m * ld, static_cast<unsigned>(k_splits));
   store4<kVector>(args, element / ld, element % ld, sum);
   // idea:end
 }

@@ -87,8 +87,7 @@ __global__ void __launch_bounds__(kAddThreads, kReduceBlocksPerSm<kInFlight>)
   const float* partial =
       static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;
   const std::int64_t stride = split.tail * kTileWords<Config>;
-  store4<kVector>(to, row, col,
-                  reduce_partials<float4, kInFlight>(partial, stride, split.k_splits));
+  store4<kVector>(to, row, col, reduce_partials<kInFlight>(partial, stride, split.k_splits));
 }
 
 template <typename Config>

@@ -173,16 +173,20 @@ TEST(SplitK, CoversAllKTilesOfEachTile) {
   }
 }
 
-template <typename T>
+constexpr int kSums = 8;
+
+// Two threads, each of four elements: kStep apart.
+template <int kStep>
 __global__ void reduce(const float* partials, std::int64_t stride, unsigned count, float* sums) {
-  constexpr int kWords = sizeof(T) / sizeof(float);
-  const float* first = partials + threadIdx.x * kWords;
-  device::store_vector(sums + threadIdx.x * kWords, reduce_partials<T>(first, stride, count));
+  const int first = static_cast<int>(threadIdx.x) * (kStep == 1 ? 4 : 1);
+  const float4 v = reduce_partials<kPartialsInFlight, kStep>(partials + first, stride, count);
+  float* sum = sums + first;
+  sum[0] = v.x, sum[kStep] = v.y, sum[2 * kStep] = v.z, sum[3 * kStep] = v.w;
 }
 
 // More and fewer than are loaded at a time.
 TEST(ReducePartials, AddsInBatches) {
-  constexpr std::int64_t kStride = 12, kSums = 8;
+  constexpr std::int64_t kStride = 12;
   for (const unsigned count : {1U, 2U, 8U, 9U, 10U, 17U, 18U}) {
     const std::vector<float> partials = random_values(count * kStride, count);
     std::vector<float> expected;
@@ -192,11 +196,11 @@ TEST(ReducePartials, AddsInBatches) {
       expected.push_back(models::sum_in_batches(values, kPartialsInFlight));
     }
     const DeviceArray<float> from(partials), words(kSums), vectors(kSums);
-    ASSERT_TRUE(is_ok(device::launch({.kernel = "words", .blocks = 1, .threads_x = kSums}, nullptr,
-                                     reduce<float>, from.data(), kStride, count, words.data())));
-    ASSERT_TRUE(
-        is_ok(device::launch({.kernel = "vectors", .blocks = 1, .threads_x = kSums / 4}, nullptr,
-                             reduce<float4>, from.data(), kStride, count, vectors.data())));
+    const device::LaunchConfig launch{.kernel = "reduce", .blocks = 1, .threads_x = kSums / 4};
+    ASSERT_TRUE(is_ok(device::launch(launch, nullptr, reduce<kSums / 4>, from.data(), kStride,
+                                     count, words.data())));
+    ASSERT_TRUE(is_ok(
+        device::launch(launch, nullptr, reduce<1>, from.data(), kStride, count, vectors.data())));
     expect_same_bits(words.to_host(), expected);
     expect_same_bits(vectors.to_host(), expected);
   }

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <type_traits>
 
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/once.cuh>
@@ -13,7 +12,6 @@
 namespace tilegate {
 
 // sum += v
-__device__ inline void accumulate(float& sum, float v) { sum += v; }
 __device__ inline void accumulate(float4& sum, const float4& v) {
   sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
 }
@@ -28,19 +26,19 @@ constexpr bool are_few_partials(std::int64_t count) { return count <= 8; }
 template <int kInFlight>
 constexpr int kReduceBlocksPerSm = 32 / kInFlight;
 
-// The reduction of split-K: the sum of `count` partial sums, `stride` words apart. T: float or
-// float4. The order is fixed, so that the same call gives the same bits. A batch is added in pairs,
-// so that chains of additions are short.
-template <typename T, int kInFlight = kPartialsInFlight>
-__device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned count) {
+// The reduction of split-K: the sums of `count` partial sums, `stride` words apart, of four
+// elements that lie kStep words apart. The order is fixed, so that the same call gives the same
+// bits. A batch is added in pairs, so that chains of additions are short.
+template <int kInFlight = kPartialsInFlight, int kStep = 1>
+__device__ float4 reduce_partials(const float* partial, std::int64_t stride, unsigned count) {
   const auto load = [](const float* p) {
-    if constexpr (std::is_same_v<T, float>) return *p;
-    if constexpr (std::is_same_v<T, float4>) return device::load_vector<T>(p);
+    if constexpr (kStep == 1) return device::load_vector<float4>(p);
+    return make_float4(p[0], p[kStep], p[2 * kStep], p[3 * kStep]);
   };
   constexpr unsigned kBatch = kInFlight;
-  T sum = load(partial);
+  float4 sum = load(partial);
   const auto add_next = [&](unsigned next) {
-    T v[kBatch]{};  // all loads before the first addition: they are in flight together
+    float4 v[kBatch]{};  // all loads before the first addition: they are in flight together
 #pragma unroll
     for (unsigned i = 0; i < kBatch; ++i) {
       if (i < next) v[i] = load(partial + (i + 1) * stride);
@@ -98,21 +96,24 @@ __device__ void store_float2(const KernelArgs& args, float* c, float first, floa
   }
 }
 
+// Four neighbouring elements, which must be an aligned vector.
+__device__ inline void store_vector4(const KernelArgs& args, float* c, const float4& sum) {
+  float4 v =
+      make_float4(args.alpha * sum.x, args.alpha * sum.y, args.alpha * sum.z, args.alpha * sum.w);
+  if (args.beta != 0.0F) {
+    const float4 old = device::load_vector<float4>(c);
+    v = make_float4(v.x + args.beta * old.x, v.y + args.beta * old.y, v.z + args.beta * old.z,
+                    v.w + args.beta * old.w);
+  }
+  device::store_vector(c, v);
+}
+
 // C(row, col … col + 3), elements outside C excluded; col % 4 == 0.
 template <bool kVector>
 __device__ void store4(const KernelArgs& args, std::int64_t row, std::int64_t col, float4 sum) {
   if (row >= args.shape.m) return;
   if constexpr (kVector) {
-    if (col >= args.shape.n) return;
-    float* c = args.c + row * args.ldc + col;
-    float4 v =
-        make_float4(args.alpha * sum.x, args.alpha * sum.y, args.alpha * sum.z, args.alpha * sum.w);
-    if (args.beta != 0.0F) {
-      const float4 old = device::load_vector<float4>(c);
-      v = make_float4(v.x + args.beta * old.x, v.y + args.beta * old.y, v.z + args.beta * old.z,
-                      v.w + args.beta * old.w);
-    }
-    device::store_vector(c, v);
+    if (col < args.shape.n) store_vector4(args, args.c + row * args.ldc + col, sum);
   } else {
     if (col + 0 < args.shape.n) store_element(args, row, col + 0, sum.x);
     if (col + 1 < args.shape.n) store_element(args, row, col + 1, sum.y);

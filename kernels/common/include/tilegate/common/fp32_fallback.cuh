@@ -48,10 +48,6 @@ struct StridedOperand {
   std::int64_t x_stride, k_stride, rows;
 };
 
-__device__ inline int at_most(std::int64_t count, int most) {
-  return count < most ? static_cast<int>(count) : most;
-}
-
 // A thread's share of the loads of a tile. Neighbouring threads load neighbouring words of memory:
 // along k if the operand's rows lie along k, else along x.
 struct TileShare {

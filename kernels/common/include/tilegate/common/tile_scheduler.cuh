@@ -19,6 +19,11 @@ constexpr __host__ __device__ std::int64_t ceil_div(std::int64_t a, std::int64_t
   return (a + b - 1) / b;
 }
 
+// Rows or columns of a tile inside C, of which `count` are left; may be 0 or less.
+__device__ inline int at_most(std::int64_t count, int most) {
+  return count < most ? static_cast<int>(count) : most;
+}
+
 // For rungs 01 to 12 and Sgemm's own tiles: one tile of kBlockM×kBlockN per block, in row-major
 // order of tiles.
 template <int kBlockM, int kBlockN>

@@ -169,11 +169,10 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
 // quarter of the multiprocessors have two blocks that add. A multiprocessor with one of them has
 // room for its block of the next launch (200 timings of split plans on an H200, in chains of equal
 // launches).
-inline bool lets_next_start(const AsyncKernel& kernel, const Problem& problem,
-                            const Partition& partition, const Device& device) {
+inline bool lets_next_start(const AsyncKernel& kernel, const Partition& partition,
+                            const Device& device) {
   const std::int64_t adders =
-      partition.split_tiles() *
-      split_sums::blocks(kernel.block_m * kernel.block_n, allows_vectors(problem, Operand::kC));
+      partition.split_tiles() * split_sums::blocks(kernel.block_m * kernel.block_n);
   const bool are_small = kernel.block_m * kernel.block_n <= 32 * 64 && kernel.blocks_per_sm == 2;
   return ceil_div(partition.blocks(), device.multiprocessors) >= kernel.blocks_per_sm ||
          partition.blocks() + adders <= device.multiprocessors ||
@@ -185,7 +184,7 @@ inline double seconds(const AsyncKernel& kernel, const Problem& problem, const D
                       const Partition& partition, bool is_first = true) {
   const bool overlaps =
       (!is_first || cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device)) &&
-      (partition.split_tiles() == 0 || lets_next_start(kernel, problem, partition, device));
+      (partition.split_tiles() == 0 || lets_next_start(kernel, partition, device));
   return cost::total(parts(kernel, problem, device, partition), overlaps);
 }
 
@@ -319,8 +318,8 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   const bool can_overlap = device.compute_capability >= 90;
   const bool overlaps = can_overlap && is_first &&
                         cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device);
-  const split_sums::Overlap sum_overlap{
-      .previous = can_overlap, .next = lets_next_start(kernel, problem, partition, device)};
+  const split_sums::Overlap sum_overlap{.previous = can_overlap,
+                                        .next = lets_next_start(kernel, partition, device)};
   Choice choice{.configuration = name_of(kernel, partition),
                 .rounding_chain = rounding_chain(kernel, problem.shape, partition),
                 .workspace_bytes = partial_bytes(kernel, partition),

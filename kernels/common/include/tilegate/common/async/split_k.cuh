@@ -84,39 +84,76 @@ namespace tilegate::split_sums {
 // The reduction kernel.
 constexpr int kNumThreads = 256;
 
-// Its blocks per tile of `size` elements.
-constexpr __host__ __device__ int blocks(int size, bool vectors) {
-  return size / (kNumThreads * (vectors ? 4 : 1));
-}
+constexpr int kElements = 4;  // of a thread
 
-// C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
-// per element. It may start early; `lets_next_start`: so may the kernel after it.
+// Its blocks per tile of `size` elements.
+constexpr __host__ __device__ int blocks(int size) { return size / (kNumThreads * kElements); }
+
+// Parameters of the reduction kernel: columns and blocks of a tile, and whether the next kernel may
+// start early.
+struct AddParams {
+  Divisor block_n, blocks;
+  bool lets_next_start = false;
+};
+
+// C ← alpha·(sum of the partial sums) + beta·C for the split tiles. A thread has a vector of C, or
+// four elements of the tile kNumThreads apart: with one element per thread, large C took longer. It
+// may start early.
 template <bool kVectors>
 __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFlight>)
-    add(KernelArgs args, SplitK split_k, bool lets_next_start) {
-  constexpr int kWords = kVectors ? 4 : 1;
-  const auto size = static_cast<unsigned>(split_k.partial_size());
-  const auto per_tile = static_cast<unsigned>(blocks(static_cast<int>(size), kVectors));
-  const unsigned tile = blockIdx.x / per_tile;
-  const unsigned word = (blockIdx.x % per_tile * kNumThreads + threadIdx.x) * kWords;
-  const auto row = static_cast<int>(word / split_k.block_n);
-  const auto col = static_cast<int>(word % split_k.block_n);
+    add(KernelArgs args, SplitK split_k, AddParams params) {
+  constexpr unsigned kStep = kVectors ? 1 : kNumThreads;
+  const unsigned tile = params.blocks.quotient(blockIdx.x);
+  const unsigned first = params.blocks.remainder(blockIdx.x, tile) * (kNumThreads * kElements) +
+                         threadIdx.x * (kVectors ? kElements : 1);
   const SplitK::WorkTile work = split_k.tile(split_k.whole + tile);
-  device::wait_for_previous_kernel(args.c + work.row * args.ldc + work.col);
-  if (lets_next_start) device::launch_dependents();
-  if (row < work.own_row || col < work.own_col) return;
-  if (row >= args.shape.m - work.row || col >= args.shape.n - work.col) return;
+  const int rows = at_most(args.shape.m - work.row, split_k.block_m),
+            cols = at_most(args.shape.n - work.col, split_k.block_n);
+  float* c = args.c + work.batch_index * args.stride_c + work.row * args.ldc + work.col;
+  device::wait_for_previous_kernel(c);
+  if (params.lets_next_start) device::launch_dependents();
 
+  // Element i of the thread in the tile.
+  struct At {
+    int row, col;
+    bool is_own;  // and inside C
+  };
+  const auto element = [&](unsigned i) -> At {
+    const unsigned word = first + i * kStep, row = params.block_n.quotient(word);
+    At at{static_cast<int>(row), static_cast<int>(params.block_n.remainder(word, row)), false};
+    at.is_own = at.row >= work.own_row && at.row < rows && at.col >= work.own_col && at.col < cols;
+    return at;
+  };
+  if (element(0).row >= rows) return;
+  const auto size = static_cast<unsigned>(split_k.partial_size());
   const unsigned k_splits = split_k.k_splits.value();
   const float* partial =
-      static_cast<const float*>(args.workspace) + std::int64_t{tile} * k_splits * size + word;
-  args.c += work.batch_index * args.stride_c;
+      static_cast<const float*>(args.workspace) + std::int64_t{tile} * k_splits * size + first;
+  const auto reduce = [&] {  // the same bits either way
+    return k_splits <= 3 ? reduce_partials<2, kStep>(partial, size, k_splits)
+                         : reduce_partials<kPartialsInFlight, kStep>(partial, size, k_splits);
+  };
   if constexpr (kVectors) {
-    store4<true>(args, work.row + row, work.col + col,
-                 reduce_partials<float4>(partial, size, k_splits));
+    const At at = element(0);
+    if (at.is_own) store_vector4(args, c + at.row * args.ldc + at.col, reduce());
   } else {
-    store_element(args, work.row + row, work.col + col,
-                  reduce_partials<float>(partial, size, k_splits));
+    float old[kElements]{};
+    if (args.beta != 0.0F) {
+#pragma unroll
+      for (unsigned i = 0; i < kElements; ++i) {
+        const At at = element(i);
+        if (at.is_own) old[i] = c[at.row * args.ldc + at.col];
+      }
+    }
+    const float4 sum = reduce();
+    const float sums[kElements] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+    for (unsigned i = 0; i < kElements; ++i) {
+      const At at = element(i);
+      float v = args.alpha * sums[i];
+      if (args.beta != 0.0F) v += args.beta * old[i];
+      if (at.is_own) c[at.row * args.ldc + at.col] = v;
+    }
   }
 }
 
@@ -129,13 +166,15 @@ struct Overlap {
 // `tiles`: number of split tiles. Enqueued after the kernel that computes the partial sums.
 inline Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles,
                       Overlap overlap, Stream stream) {
-  const std::int64_t per_tile = blocks(static_cast<int>(split_k.partial_size()), split_k.vectors);
+  const std::int64_t per_tile = blocks(static_cast<int>(split_k.partial_size()));
+  const AddParams params{.block_n = Divisor(static_cast<unsigned>(split_k.block_n)),
+                         .blocks = Divisor(static_cast<unsigned>(per_tile)),
+                         .lets_next_start = overlap.next};
   return device::launch({.kernel = "add partial sums",
                          .blocks = tiles * per_tile,
                          .threads_x = kNumThreads,
                          .overlaps_previous = overlap.previous},
-                        stream, split_k.vectors ? add<true> : add<false>, args, split_k,
-                        overlap.next);
+                        stream, split_k.vectors ? add<true> : add<false>, args, split_k, params);
 }
 
 }  // namespace tilegate::split_sums
