@@ -106,6 +106,54 @@ TEST(Devices, SplitPlanIsCapturedInAGraph) {
   expect_graph_computes(4 << 20);
 }
 
+// How many calls of a graph may start before the one before them has ended.
+std::size_t early_starts(const std::vector<Shape>& calls) {
+  std::vector<device::Buffer> operands;
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  const auto allocate = [&](std::int64_t count) {
+    operands.emplace_back(static_cast<std::size_t>(count) * sizeof(float));
+    return reinterpret_cast<float*>(operands.back().data());
+  };
+  for (const auto& [m, n, k] : calls) {
+    const Plan plan = sgemm::stage.plan(Problem::dense({m, n, k}));
+    const float *a = allocate(m * k), *b = allocate(k * n);
+    const Status status = plan.launch({.a = a, .b = b, .c = allocate(m * n)}, stream);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  std::vector<cudaGraphNode_t> from(calls.size()), to(calls.size());
+  std::vector<cudaGraphEdgeData> edges(calls.size());
+  std::size_t count = edges.size();
+#if CUDART_VERSION >= 13000
+  const cudaError_t error = cudaGraphGetEdges(graph, from.data(), to.data(), edges.data(), &count);
+#else
+  const cudaError_t error =
+      cudaGraphGetEdges_v2(graph, from.data(), to.data(), edges.data(), &count);
+#endif
+  EXPECT_EQ(error, cudaSuccess);
+  EXPECT_EQ(count, calls.size() - 1);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+  return static_cast<std::size_t>(
+      std::count_if(edges.begin(), edges.begin() + static_cast<std::ptrdiff_t>(count),
+                    [](const cudaGraphEdgeData& edge) {
+                      return edge.type == cudaGraphDependencyTypeProgrammatic;
+                    }));
+}
+
+// Plans of one kernel, whose blocks would crowd behind another plan's.
+TEST(Devices, PlansStartEarlyOnlyBehindThemselves) {
+  if (device::current().compute_capability < 90) GTEST_SKIP() << "needs compute capability 9.0";
+  ASSERT_TRUE(sgemm::stage.prepare().ok());
+  const Shape one{1024, 1024, 1024}, other{700, 700, 700};
+  EXPECT_EQ(early_starts({one, one, one}), 2U);
+  EXPECT_EQ(early_starts({one, other, one, other}), 0U);
+  EXPECT_EQ(early_starts({one, other, other}), 1U);
+}
+
 TEST(Devices, PlanRunsOnItsOwnDevice) {
   int devices = 0;
   ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <tilegate/device.hpp>
+#include <tilegate/device/launch_config.hpp>
 #include <tilegate/stage.hpp>
 
 namespace tilegate {
@@ -188,6 +190,40 @@ TEST(Plan, KernelsSeeNoStrideOfARowThatStandsAlone) {
   };
   EXPECT_EQ(strides({1, 5, 3}), (std::array<std::int64_t, 3>{3, 1002, 5}));
   EXPECT_EQ(strides({2, 5, 1}), (std::array<std::int64_t, 3>{1001, 5, 1003}));
+}
+
+// Where blocks may crowd: a multiprocessor for each, and long enough.
+TEST(Plan, StartsEarlyOnlyBehindItself) {
+  static bool is_alone;
+  constexpr Stage kStage{.name = "Crowding",
+                         .candidates = [](const Problem& problem, const Device&) {
+                           const auto enqueue = [](const KernelArgs&, Stream) {
+                             is_alone = device::StartsAlone::take();
+                             return Status();
+                           };
+                           return std::vector<Candidate>{
+                               {.choice = {.rounding_chain = 1, .enqueue = enqueue},
+                                .seconds = static_cast<double>(problem.shape.m) * 1e-6,
+                                .parts = {.waves = static_cast<double>(problem.shape.n) / 4}}};
+                         }};
+  const auto starts_alone = [&](std::int64_t microseconds, std::int64_t quarters_of_a_wave,
+                                std::int64_t stream = 0) {
+    const Plan plan = kStage.plan(Problem::dense({microseconds, quarters_of_a_wave, 1}));
+    EXPECT_TRUE(plan.launch({.a = address(0), .b = address(100), .c = address(1000)},
+                            reinterpret_cast<Stream>(address(stream)))
+                    .ok());
+    EXPECT_FALSE(device::StartsAlone::take());
+    return is_alone;
+  };
+  EXPECT_TRUE(starts_alone(3, 4));
+  EXPECT_FALSE(starts_alone(3, 4));
+  EXPECT_TRUE(starts_alone(3, 3));
+  EXPECT_TRUE(starts_alone(3, 4));
+  EXPECT_TRUE(starts_alone(3, 4, 1));
+  EXPECT_FALSE(starts_alone(3, 4, 1));
+  EXPECT_FALSE(starts_alone(2, 4, 1));
+  EXPECT_TRUE(starts_alone(3, 4, 1));
+  EXPECT_FALSE(starts_alone(3, 5, 1));
 }
 
 TEST(Plan, OperandsEndWithTheAddressSpace) {

@@ -88,6 +88,10 @@ struct Choice {
   // decides for each panel by itself; the last one's decision stays. Bf16x6 decides for each tile
   // of C, and has a word for each.
   bool decides_on_device = false;
+  // Fewer blocks run at a time than fit on the device. If they start while another plan's kernel
+  // still runs, some multiprocessors may get several of them, and others none. So Plan::launch lets
+  // them start early only behind a launch of the same plan.
+  bool may_crowd = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
   // The kernels of the plan with their discrete parameters, for tests. Empty: one kernel, which
@@ -147,6 +151,7 @@ class Plan {
   int device_ordinal_ = -1;
   std::string stage_;  // name, for messages
   Choice choice_;
+  std::size_t key_ = 0;  // the same for plans of the same problem and configuration
 };
 
 inline constexpr std::size_t kNoWorkspaceLimit = std::numeric_limits<std::size_t>::max();

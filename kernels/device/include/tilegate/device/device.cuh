@@ -27,6 +27,7 @@
 // From the host:
 //
 //   launch(config, stream, kernel, args...)     enqueues; never synchronises
+//   StartsAlone                                 while one lives, the next launch has no overlap
 //   allow_shared_memory(kernel, bytes)          dynamic shared memory above 48 KiB
 //   prefer_shared_memory(kernel)                the largest shared-memory carveout
 #pragma once

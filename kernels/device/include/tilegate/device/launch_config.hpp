@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace tilegate::device {
 
@@ -43,6 +44,22 @@ class OnlyLoad {
 
  private:
   static inline thread_local bool is_active_ = false;
+};
+
+// While one lives, the first launch() of this thread starts when the previous kernel has ended,
+// also with `overlaps_previous`.
+class StartsAlone {
+ public:
+  StartsAlone() { is_next_ = true; }
+  ~StartsAlone() { is_next_ = false; }
+  StartsAlone(const StartsAlone&) = delete;
+  StartsAlone& operator=(const StartsAlone&) = delete;
+
+  // Whether that launch is the next one; from then on it is not.
+  static bool take() { return std::exchange(is_next_, false); }
+
+ private:
+  static inline thread_local bool is_next_ = false;
 };
 
 }  // namespace tilegate::device

@@ -30,7 +30,7 @@ Status launch(const LaunchConfig& config, Stream stream, void (*kernel)(Paramete
   cuda.stream = stream;
   cudaLaunchAttribute attributes[2]{};
   cuda.attrs = attributes;
-  if (config.overlaps_previous) {
+  if (!StartsAlone::take() && config.overlaps_previous) {
     cudaLaunchAttribute& overlap = attributes[cuda.numAttrs++];
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
