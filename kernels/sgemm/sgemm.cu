@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -20,6 +22,7 @@
 #include <tilegate/tuned/sgemm.hpp>
 
 #include "tiles.cuh"
+#include "two_parts.hpp"
 
 namespace tilegate::sgemm {
 
@@ -59,6 +62,15 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
+// The expected time of the fastest candidate in FP32.
+double fp32_seconds(const std::vector<Candidate>& all) {
+  double seconds = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : all) {
+    if (!candidate.choice.decides_on_device) seconds = std::min(seconds, candidate.seconds);
+  }
+  return seconds;
+}
+
 // Weighs what candidates that split operands take where their parts do not serve and they multiply
 // in FP64. README.md says how long that may be: 3 % longer than FP32, and what a look at the
 // operands takes. Above, a candidate comes after FP32, and so does one that is hardly faster than
@@ -66,21 +78,18 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
 // Bf16x6 is hardly faster than digits it comes after them: digits have the time that normal
 // operands need, and many need less.
 void rank_split(const Problem& problem, std::vector<Candidate>& all) {
-  constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
+  constexpr double kMostSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
   constexpr double kSlowerDigits = 1.03, kMostOfDigits = 1.3, kCost = 1.2;
   constexpr double kFaster = 0.9, kFasterThanFp32 = 0.95;
   constexpr double kNone = std::numeric_limits<double>::infinity();
   const auto is_bf16x6 = [](const Candidate& of) {
     return of.choice.configuration.starts_with("Bf16x6:");
   };
-  double fp32 = kNone;
-  for (const Candidate& candidate : all) {
-    if (!candidate.choice.decides_on_device) fp32 = std::min(fp32, candidate.seconds);
-  }
+  const double fp32 = fp32_seconds(all);
   const auto [m, n, k] = problem.shape;
   const double bytes = sizeof(float) * static_cast<double>(problem.batch) *
                        static_cast<double>(m + n) * static_cast<double>(k);
-  const double most = kSlower * fp32 + kSeconds + bytes / kBandwidth;
+  const double most = kMostSlower * fp32 + kSeconds + bytes / kBandwidth;
   double digits = kNone;
   for (Candidate& of : all) {
     if (!of.choice.decides_on_device) continue;
@@ -98,10 +107,10 @@ void rank_split(const Problem& problem, std::vector<Candidate>& all) {
 }
 
 // Candidates of all stages, named like "StreamK:128x256x8": configuration 128x256x8 of StreamK.
-// `pick` (core/stage.cpp) takes tuned ones first, then the least seconds.
-std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+// Appends to `reasons` why stages are unsupported.
+std::vector<Candidate> of_all_stages(const Problem& problem, const Device& device,
+                                     std::string& reasons) {
   std::vector<Candidate> all;
-  std::string reasons;  // why stages are unsupported
   const auto add_reason = [&](const Stage* stage, const Status& status) {
     reasons += "; " + std::string(stage->name) + ": " + status.message();
   };
@@ -123,11 +132,24 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
     }
   }
   // idea:end
-  rank_split(problem, all);
+  return all;
+}
+
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  std::string reasons;
+  std::vector<Candidate> all = of_all_stages(problem, device, reasons);
   if (all.empty()) {
-    all.push_back(
-        {.choice = {.status = Status::unsupported("no kernel supports this problem" + reasons)}});
+    return {
+        {.choice = {.status = Status::unsupported("no kernel supports this problem" + reasons)}}};
   }
+  const auto fastest_of_part = [&](const Problem& part) -> std::optional<Candidate> {
+    std::vector<Candidate> of_part = of_all_stages(part, device, reasons);
+    if (of_part.empty()) return {};
+    return std::move(*std::ranges::min_element(of_part, {}, &Candidate::seconds));
+  };
+  std::ranges::move(in_two_parts(problem, device, fp32_seconds(all), fastest_of_part),
+                    std::back_inserter(all));
+  rank_split(problem, all);
   mark_tuned(problem, device, all);
   return all;
 }
