@@ -145,8 +145,9 @@ struct GemmStorage {
   }
   std::uint32_t range_of_y[kWorkTiles][kProducers];  // per thread: Range::word()
   std::uint32_t range_of_x[kConsumers];
-  Distances samples[kProducerWarps];  // of a work tile; the first half is of x
-  Decision decisions[2];              // for a work tile and for the next
+  Distances samples[kProducerWarps];      // of a work tile; the first half is of x
+  std::uint32_t largest[kProducerWarps];  // see decision_of
+  Decision decisions[2];                  // for a work tile and for the next
   device::Barrier decided[2];
   // Number of the work tile that consumers knew to fail when they released the k tile in a stage,
   // per phase, as producers look at it after they have filled the stage again; and of that whose
@@ -552,11 +553,13 @@ class Producer {
         device::barrier_wait(smem_.copied[stage][warp_],
                              phase_of_y_ ^ (stage < stage_of_y_ ? 1U : 0U));
       }
+      store_largest();  // while other warps wait for their boxes
     } else {
       device::copy_async_wait<Config::kAhead - kSampledTiles>();
     }
     arrived_ = kSampledTiles;
     device::named_barrier<3>(kProducers);  // those of all warps have arrived
+    if constexpr (!kBoxes) store_largest();
     const bool is_x = thread_ < kRowsOfX, is_a = is_x != params.is_transposed;
     const std::int64_t rows = is_a ? args.shape.m - work.row : args.shape.n - work.col;
     // With 64 rows of y two threads share a row, and each samples half of it.
@@ -572,19 +575,56 @@ class Producer {
     if (thread_ % 32 == 0) smem_.samples[warp_] = distances;
     device::named_barrier<3>(kProducers);  // all samples are stored
     Distances x, y;
+    std::uint32_t largest = 0;
 #pragma unroll
     for (int warp = 0; warp < kProducerWarps / 2; ++warp) {
       x.add(smem_.samples[warp]);
       y.add(smem_.samples[kProducerWarps / 2 + warp]);
     }
-    return decision_of(x, y, work.k_tiles, smem_.level[slot_ & 1]);
+#pragma unroll
+    for (int warp = 0; warp < kProducerWarps; ++warp) {
+      largest = larger_of_pairs(largest, smem_.largest[warp]);
+    }
+    return decision_of(x, y, largest, work.k_tiles, smem_.level[slot_ & 1]);
+  }
+
+  // Stores the largest magnitudes of the warp's part of the k tiles that are sampled. One loop for
+  // both operands, as most of the time goes to fetch instructions.
+  __device__ void store_largest() {
+    constexpr int kVectors = kRowsOfX * kBlockK / kProducers / 4;
+    // All of 64 rows of y are in the sample.
+    constexpr int kTiles = Config::kColumns == kRowsOfX ? 2 * kSampledTiles : kSampledTiles;
+    const int first = (warp_ * kVectors * 32 + thread_ % 32) * 4;
+    float of_x = 0.0F, of_y = 0.0F;
+#pragma unroll 1
+    for (int i = 0; i < kTiles; ++i) {
+      const bool is_x = i < kSampledTiles;
+      const float* tile =
+          is_x ? smem_.x[stage_of_x_in_flight(i)]
+               : smem_.y[stage_of_tile(stage_of_y_, i - kSampledTiles, Config::kAhead)];
+      float4 most{};
+#pragma unroll
+      for (int j = 0; j < kVectors; ++j) {
+        const auto v = device::load_vector<float4>(tile + first + j * 32 * 4);
+        most = make_float4(std::fmax(most.x, std::fabs(v.x)), std::fmax(most.y, std::fabs(v.y)),
+                           std::fmax(most.z, std::fabs(v.z)), std::fmax(most.w, std::fabs(v.w)));
+      }
+      const float largest = std::fmax(std::fmax(most.x, most.y), std::fmax(most.z, most.w));
+      if (is_x) {
+        of_x = std::fmax(of_x, largest);
+      } else {
+        of_y = std::fmax(of_y, largest);
+      }
+    }
+    const std::uint32_t x = __reduce_max_sync(~0U, bits_of(of_x)),
+                        y = kTiles > kSampledTiles ? __reduce_max_sync(~0U, bits_of(of_y)) : 0;
+    if (thread_ % 32 == 0) smem_.largest[warp_] = (x & 0xFFFF'0000U) | y >> 16;
   }
 
   // Group i of a row's sample: half of each of the first kSampledTiles k tiles of the work tile, in
   // groups of four k. Rows differ in them, so that all k are in the sample of some.
   __device__ float4 sample_x(int row, int i) const {
-    const int first = stage_of_x_ - Config::kAhead + Config::kStagesOfX;
-    const float* x = smem_.x[stage_of_tile(first, i / kGroups, Config::kStagesOfX)];
+    const float* x = smem_.x[stage_of_x_in_flight(i / kGroups)];
     const int k = k_of_group(row, 0, i);
     if constexpr (Config::kXAlongK) {
       return device::load_vector<float4>(x + Config::offset_in_x(row, k));
@@ -604,6 +644,10 @@ class Producer {
   // along k.
   static __device__ int k_of_group(int row, int part, int i) {
     return ((part * kGroups + i % kGroups) ^ (row >> 1 & 7)) * 4;
+  }
+  // The stage of x of tile i in flight.
+  __device__ int stage_of_x_in_flight(int i) const {
+    return stage_of_tile(stage_of_x_ - Config::kAhead + Config::kStagesOfX, i, Config::kStagesOfX);
   }
   // The stage of tile i behind the one in stage `first`, which may be one round further.
   static __device__ int stage_of_tile(int first, int i, int stages) {

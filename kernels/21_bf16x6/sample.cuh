@@ -50,6 +50,7 @@ constexpr float kMostBelowTile = 10.0F;
 // The largest element of the sample of a tile is scaled to [2^kScaled, 2^(kScaled + 1)). The others
 // of the tile may be up to 2^(15 − kScaled) times as large. Exponents that a scale exists for.
 constexpr int kScaled = 7, kMostExponent = 50;
+constexpr int kMostAboveSample = 15 - kScaled;
 // The sum of the roundings of half of a row's sample, in units of the last bit of elements. Where
 // they are random its standard deviation is 2.
 constexpr std::uint32_t kMostBias = 10;
@@ -105,6 +106,10 @@ struct alignas(16) Distances {
   }
   // Exponent of the largest element.
   __host__ __device__ int exponent() const { return static_cast<int>(largest / kOctave) - 127; }
+  // Whether an element of this magnitude is too large for halves.
+  __host__ __device__ bool is_exceeded_by(std::uint32_t magnitude) const {
+    return static_cast<int>(magnitude / kOctave) - 127 - exponent() > kMostAboveSample;
+  }
   // Scale of the elements for halves.
   __host__ __device__ float scale() const {
     return float_of(static_cast<std::uint32_t>(kScaled - exponent() + 127) << 23);
@@ -282,9 +287,13 @@ struct alignas(16) Decision {
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 
-__host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y, int k_tiles,
-                                                Level level) {
+// `largest`: magnitudes in all of the k tiles that are sampled, y's below x's. The work tile would
+// fail by halves if one is too large.
+__host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
+                                                std::uint32_t largest, int k_tiles, Level level) {
   Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y, k_tiles)};
+  const bool overflow = x.is_exceeded_by(largest >> 16) || y.is_exceeded_by(largest & 0xFFFFU);
+  if (decision.path == Path::kThree && overflow) decision.path = Path::kFp64;
   if (decision.path == Path::kThree && level == kNoHalves) decision.path = Path::kSix;
   if (decision.path == Path::kThree) {
     decision.scale_x = x.scale(), decision.scale_y = y.scale();

@@ -163,6 +163,22 @@ TEST(Bf16Sample, AllowsNoHalvesForFewValues) {
   EXPECT_EQ(decide(distances(64, 64), few, 16), Path::kSix);
 }
 
+TEST(Bf16Sample, AllowsNoHalvesThatOverflow) {
+  const auto path = [](int octaves_x, int octaves_y) {
+    const auto magnitude = [](int octaves) {
+      return (static_cast<std::uint32_t>(127 + octaves) + 1) * kOctave - 1;
+    };
+    return decision_of(distances(64, 64), distances(64, 64),
+                       magnitude(octaves_x) << 16 | magnitude(octaves_y), 16, kAllPaths)
+        .path;
+  };
+  EXPECT_EQ(path(-100, -127), Path::kThree);
+  EXPECT_EQ(path(8, 8), Path::kThree);
+  EXPECT_EQ(path(9, -100), Path::kFp64);
+  EXPECT_EQ(path(-100, 9), Path::kFp64);
+  EXPECT_EQ(path(128, 128), Path::kFp64);  // Inf
+}
+
 TEST(Fp16Halves, HoldAllBitsButTheLast) {
   std::mt19937 random(3);
   std::uniform_int_distribution<std::uint32_t> bits(bits_of(0x1p0F), bits_of(0x1p16F) - 0x2000);

@@ -150,6 +150,39 @@ TEST_F(Bf16Decision, TakesFp64WhereHalvesOrPlanesFail) {
   expect_accurate(operation, result);
 }
 
+// Of the k tiles that are sampled, the other half of a row's elements is looked at, too. Where one
+// is too large for halves, the work tile takes FP64 at once, and later ones of the block still
+// halves.
+TEST_F(Bf16Decision, TakesFp64WhereAnElementBesideTheSampleIsTooLarge) {
+  const std::int64_t blocks = device::current().multiprocessors, count = 2 * blocks + 1;
+  constexpr std::int64_t kK = 160;
+  for (const Op op : {Op::kN, Op::kT}) {
+    for (const char* configuration : {"128x128", "128x64", "64x128"}) {
+      for (const Operand operand : {Operand::kA, Operand::kB}) {
+        // With 64 rows it is in the sample of its row.
+        const bool is_sampled =
+            std::string(configuration) == (operand == Operand::kA ? "64x128" : "128x64");
+        for (const std::int64_t k : {20, 3 * 32 + 20}) {
+          for (const float large : {0x1p6F, 0x1p10F}) {
+            Operation operation(Problem::dense({3, 5, kK}, op, op, count));
+            const models::Rows rows = operation.rows(operand, 0);
+            std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+            values[static_cast<std::size_t>(rows.next_row + k * rows.next_k)] = large;
+            const Result result = run(stage, operation, configuration);
+            SCOPED_TRACE(std::string(configuration) + " " + std::to_string(k) + " " +
+                         std::to_string(large) + " " + to_string(operation.problem));
+            if (!is_sampled) {
+              EXPECT_EQ(result.workspace[0], large > 0x1p8F ? kByFp64 : kByHalves);
+            }
+            EXPECT_EQ(result.workspace[static_cast<std::size_t>(2 * blocks)], kByHalves);
+            expect_accurate(operation, result);
+          }
+        }
+      }
+    }
+  }
+}
+
 // Where it fails early, the rest of the work tile is skipped, and the next one is not.
 TEST_F(Bf16Decision, SkipsTheRestOfAWorkTileThatFails) {
   const std::int64_t blocks = device::current().multiprocessors, count = blocks + 1;
