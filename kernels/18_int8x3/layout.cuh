@@ -91,6 +91,7 @@ struct SplitJobs {
   // A row with a larger spread rules digits out. split_short writes no digits of it, split_ahead
   // and split_boxes none of its group.
   float most_spread = INFINITY;
+  std::uint32_t zero = 0;  // which the compiler does not know, see BoxCopies
 
   __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }
 };

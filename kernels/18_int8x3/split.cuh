@@ -555,6 +555,9 @@ struct SlotRing {
 };
 
 // Copies by TMA. All members are the same in all lanes: they fit in uniform registers.
+//
+// TMA does not wait for loads of the slot that it writes. These may wait behind stores of digits
+// for longer than a copy takes. So a copy depends on what they have loaded: on zero bits of it.
 template <typename Config>
 struct BoxCopies : SlotRing<Config> {
   using Ring = SlotRing<Config>;
@@ -567,12 +570,15 @@ struct BoxCopies : SlotRing<Config> {
 
   __device__ const void* source() const { return map_a; }  // for wait_for_previous_kernel
 
-  __device__ void begin_next(const SplitJobs& jobs, AheadStorage<Config>& smem) {
+  // `loaded`: all bits that the warp has loaded from the slot.
+  __device__ void begin_next(const SplitJobs& jobs, std::uint32_t loaded,
+                             AheadStorage<Config>& smem) {
     if (Ring::has_copies(jobs)) {
       const RowGroup<Config>& of = Ring::rows;
       device::Barrier& copied = smem.copied[Ring::slot][warp];
       device::warp_arrive_expect(copied, sizeof(float) * Config::kSlotWords);
-      const int k = (static_cast<int>(Ring::first_chunk) + Ring::chunk * Config::kWarps) * kChunkK,
+      const int k = (static_cast<int>(Ring::first_chunk) + Ring::chunk * Config::kWarps) * kChunkK +
+                    static_cast<int>(loaded & jobs.zero),
                 row = static_cast<int>(of.first_row);
       const bool along_k = of.job(jobs).along_k;
       device::warp_copy_tensor(smem.slots[Ring::slot][warp], of.is_second ? *map_b : *map_a,
@@ -656,7 +662,8 @@ struct ThreadCopies : SlotRing<Config> {
     inside_k = clamped(job.k - k);
   }
 
-  __device__ void begin_next(const SplitJobs& jobs, AheadStorage<Config>& smem) {
+  __device__ void begin_next(const SplitJobs& jobs, std::uint32_t /*loaded*/,
+                             AheadStorage<Config>& smem) {
     if (Ring::has_copies(jobs)) {
       float* to = smem.slots[Ring::slot][threadIdx.x / 32];
       const float* at = Ring::chunk == 0 ? from : from + Ring::chunk * next_chunk;
@@ -783,7 +790,10 @@ __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, 
   for (int i = 0; i < copies.chunks_per_group; ++i, planes += Config::kWarps * kChunkBytes) {
     read_slot<Config>(smem.slots[copies.slot][warp], along_k, v);
     __syncwarp();  // all lanes have read the slot
-    copies.begin_next(jobs, smem);
+    std::uint32_t loaded = 0;
+#pragma unroll
+    for (const float x : v) loaded |= bits_of(x);
+    copies.begin_next(jobs, loaded, smem);
     if (has_digits) store_segment(v, scale, planes, selectors);
   }
 }
@@ -818,7 +828,7 @@ __device__ void split_groups(const SplitJobs& jobs, const Maps&... maps) {
   }
   if (!is_finalizer) {
 #pragma unroll 1
-    for (int i = 0; i < Config::kSlots; ++i) copies.begin_next(jobs, smem);
+    for (int i = 0; i < Config::kSlots; ++i) copies.begin_next(jobs, 0, smem);
   }
   device::cluster_wait();  // all blocks have initialised their barriers
   // Iteration i reduces this cluster's group i and writes the digits of group i - 1.

@@ -204,7 +204,7 @@ TEST(Plan, StartsEarlyOnlyBehindItself) {
                            return std::vector<Candidate>{
                                {.choice = {.rounding_chain = 1, .enqueue = enqueue},
                                 .seconds = static_cast<double>(problem.shape.m) * 1e-6,
-                                .parts = {.waves = static_cast<double>(problem.shape.n) / 4}}};
+                                .parts = {.waves = static_cast<double>(problem.shape.n % 6) / 4}}};
                          }};
   const auto starts_alone = [&](std::int64_t microseconds, std::int64_t quarters_of_a_wave,
                                 std::int64_t stream = 0) {
@@ -224,6 +224,7 @@ TEST(Plan, StartsEarlyOnlyBehindItself) {
   EXPECT_FALSE(starts_alone(2, 4, 1));
   EXPECT_TRUE(starts_alone(3, 4, 1));
   EXPECT_FALSE(starts_alone(3, 5, 1));
+  EXPECT_FALSE(starts_alone(3, 6, 1));  // not modelled
 }
 
 TEST(Plan, OperandsEndWithTheAddressSpace) {
