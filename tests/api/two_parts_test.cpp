@@ -1,5 +1,7 @@
 // Plans of Sgemm that compute C in two parts: where they are taken, and that they are right.
+#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,21 @@ TEST(TwoParts, ArePlansOfBothParts) {
   EXPECT_FALSE(both.decides_on_device());
   EXPECT_EQ(both.choice().kernels().size(),
             first.choice().kernels().size() + second.choice().kernels().size());
+}
+
+// Each cut once, and without splitting operands where the problem allows it.
+TEST(TwoParts, AreInFp32) {
+  std::set<std::string> names;
+  for (const Candidate& candidate :
+       sgemm::stage.candidates(split(Problem::dense({2842, 199, 6886})), gpu(90))) {
+    const std::string& name = candidate.choice.configuration;
+    EXPECT_TRUE(names.insert(name).second) << name;
+    if (!is_in_two(name)) continue;
+    EXPECT_EQ(name.find("Int8x3"), std::string::npos) << name;
+    EXPECT_EQ(name.find("Bf16x6"), std::string::npos) << name;
+  }
+  EXPECT_GE(std::ranges::count_if(names, [](const std::string& name) { return is_in_two(name); }),
+            2);
 }
 
 // The second part begins at an address of its own, and may have a single row of op(B) with another
