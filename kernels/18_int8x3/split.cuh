@@ -557,7 +557,9 @@ struct SlotRing {
 // Copies by TMA. All members are the same in all lanes: they fit in uniform registers.
 //
 // TMA does not wait for loads of the slot that it writes. These may wait behind stores of digits
-// for longer than a copy takes. So a copy depends on what they have loaded: on zero bits of it.
+// for longer than a copy takes. So a copy depends on what they have loaded: its k adds
+// (loaded & 0), where the 0 is a kernel parameter. A lane has its value only when the load of the
+// whole warp has ended.
 template <typename Config>
 struct BoxCopies : SlotRing<Config> {
   using Ring = SlotRing<Config>;
@@ -570,7 +572,7 @@ struct BoxCopies : SlotRing<Config> {
 
   __device__ const void* source() const { return map_a; }  // for wait_for_previous_kernel
 
-  // `loaded`: all bits that the warp has loaded from the slot.
+  // `loaded`: what the lane has loaded from the slot, by a bitwise or.
   __device__ void begin_next(const SplitJobs& jobs, std::uint32_t loaded,
                              AheadStorage<Config>& smem) {
     if (Ring::has_copies(jobs)) {

@@ -588,11 +588,11 @@ class Producer {
     return decision_of(x, y, largest, work.k_tiles, smem_.level[slot_ & 1]);
   }
 
-  // Stores the largest magnitudes of the warp's part of the k tiles that are sampled. One loop for
-  // both operands, as most of the time goes to fetch instructions.
+  // Stores the largest magnitudes of the warp's own boxes of the k tiles that are sampled, or of as
+  // many words. One loop for both operands, because instruction fetch takes most of the time.
   __device__ void store_largest() {
     constexpr int kVectors = kRowsOfX * kBlockK / kProducers / 4;
-    // All of 64 rows of y are in the sample.
+    // With 64 rows of y the sample already has all of y.
     constexpr int kTiles = Config::kColumns == kRowsOfX ? 2 * kSampledTiles : kSampledTiles;
     const int first = (warp_ * kVectors * 32 + thread_ % 32) * 4;
     float of_x = 0.0F, of_y = 0.0F;

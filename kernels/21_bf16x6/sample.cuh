@@ -287,8 +287,8 @@ struct alignas(16) Decision {
 enum Level : int { kAllPaths, kNoHalves, kOnlyFp64 };
 constexpr int kMostFailed = 4;
 
-// `largest`: magnitudes in all of the k tiles that are sampled, y's below x's. The work tile would
-// fail by halves if one is too large.
+// `largest`: the largest magnitudes of all elements of the sampled k tiles, of x in the upper half,
+// of y in the lower. The work tile would fail by halves if one is too large.
 __host__ __device__ inline Decision decision_of(const Distances& x, const Distances& y,
                                                 std::uint32_t largest, int k_tiles, Level level) {
   Decision decision{.path = level == kOnlyFp64 ? Path::kFp64 : decide(x, y, k_tiles)};

@@ -56,14 +56,15 @@ Choice pick(const Stage& stage, const Problem& problem, const Device& device,
     return {.status = Status::unsupported(what)};
   }
   Candidate& fastest = *std::ranges::min_element(candidates, {}, order);
-  // A late start takes 1.1 µs longer. Shorter calls lose less where blocks crowd.
+  // A late start takes 1.1 µs. Where shorter calls crowd, most of them lose less.
   constexpr double kLeastSeconds = 2.5e-6;
   const double waves = fastest.parts.waves;
   fastest.choice.may_crowd = waves > 0.0 && waves <= 1.0 && fastest.seconds > kLeastSeconds;
   return std::move(fastest.choice);
 }
 
-// Whether the previous launch of this thread was on the same stream and of the same plan.
+// Whether the previous launch of this thread was on the same stream and of the same plan. Records
+// this one.
 bool follows_itself(Stream stream, std::size_t plan) {
   thread_local std::pair<Stream, std::size_t> last{};
   return std::exchange(last, std::pair(stream, plan)) == std::pair(stream, plan);

@@ -1,6 +1,6 @@
-// C in two parts, one launch after the other: most of it in whole tiles or whole waves, then the
-// rows or columns that are left. 4225 rows are 33 tiles of 128 rows and one row more, which would
-// be a 34th tile.
+// C in two parts, one launch after the other: the rows or columns up to a multiple of 32 to 256,
+// often whole tiles or whole waves; then the rest. 4225 rows are 33 tiles of 128 rows and one row
+// more, which would be a 34th tile.
 #pragma once
 
 #include <algorithm>
@@ -23,12 +23,12 @@ namespace tilegate::sgemm {
 // multiple of four: the second part has the alignment of the whole.
 constexpr std::array<std::int64_t, 4> kCutSteps = {256, 128, 64, 32};
 
-// Only plans are cut that take so many seconds or more, and are slower than that many FLOP per
-// second on an NVIDIA H200.
+// Only plans of at least so many seconds are cut, and only if they are slower than that many FLOP
+// per second, on as many multiprocessors as an NVIDIA H200 has.
 constexpr double kLeastSecondsToCut = 6e-6, kFastEnough = 53e12;
 
-// The expected time of two parts, beside that of each in a chain of equal launches: gaps before
-// both, and one does not find in L2 what the other has read. From 54 timings on an H200.
+// The expected time of two parts, beside that of each in a chain of equal launches: a gap before
+// each part, and none finds in L2 what it has read before. From 54 timings on an H200.
 constexpr double kSecondsOfGaps = 2.5e-6, kSlowerInTwo = 1.005;
 
 struct Cut {
@@ -54,9 +54,9 @@ struct Cut {
   }
 };
 
-// One candidate for each part. Neither starts early. Blocks that do take the slots which the
-// previous launch leaves free. If that is another kernel, some multiprocessors get two blocks where
-// each would have one: 4225×86×3404 took 126 µs, not 73.
+// One candidate for each part. Neither starts early: behind another kernel early blocks fill
+// whatever slots it leaves free, two on some multiprocessors and none on others. 4225×86×3404 took
+// 126 µs so, not 73.
 inline Candidate in_two(const Problem& problem, const Cut& cut, Candidate first, Candidate second) {
   Choice &one = first.choice, &other = second.choice;
   Candidate both{
@@ -86,7 +86,7 @@ inline Candidate in_two(const Problem& problem, const Cut& cut, Candidate first,
 }
 
 // Where two parts are expected to take less than `seconds`, the time of the fastest FP32 candidate
-// for all of C. fastest(problem): that of a part, a std::optional<Candidate>.
+// for all of C. fastest(part): the fastest Candidate for a part, or none (std::optional).
 template <typename Fastest>
 std::vector<Candidate> in_two_parts(const Problem& problem, const Device& device, double seconds,
                                     Fastest fastest) {

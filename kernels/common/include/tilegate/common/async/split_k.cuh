@@ -96,9 +96,8 @@ struct AddParams {
   bool lets_next_start = false;
 };
 
-// C ← alpha·(sum of the partial sums) + beta·C for the split tiles. A thread has a vector of C, or
-// four elements of the tile kNumThreads apart: with one element per thread, large C took longer. It
-// may start early.
+// C ← alpha·(sum of the partial sums) + beta·C for the split tiles. A thread adds a vector of C, or
+// four elements of the tile that lie kNumThreads apart. The kernel may start early.
 template <bool kVectors>
 __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFlight>)
     add(KernelArgs args, SplitK split_k, AddParams params) {
@@ -116,7 +115,7 @@ __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFli
   // Element i of the thread in the tile.
   struct At {
     int row, col;
-    bool is_own;  // and inside C
+    bool is_own;  // the tile's own, and inside C
   };
   const auto element = [&](unsigned i) -> At {
     const unsigned word = first + i * kStep, row = params.block_n.quotient(word);
@@ -129,7 +128,7 @@ __global__ void __launch_bounds__(kNumThreads, kReduceBlocksPerSm<kPartialsInFli
   const unsigned k_splits = split_k.k_splits.value();
   const float* partial =
       static_cast<const float*>(args.workspace) + std::int64_t{tile} * k_splits * size + first;
-  const auto reduce = [&] {  // the same bits either way
+  const auto reduce = [&] {  // the same values either way
     return k_splits <= 3 ? reduce_partials<2, kStep>(partial, size, k_splits)
                          : reduce_partials<kPartialsInFlight, kStep>(partial, size, k_splits);
   };
