@@ -50,7 +50,7 @@ constexpr float kMostBelowTile = 10.0F;
 // The largest element of the sample of a tile is scaled to [2^kScaled, 2^(kScaled + 1)). The others
 // of the tile may be up to 2^(15 − kScaled) times as large. Exponents that a scale exists for.
 constexpr int kScaled = 7, kMostExponent = 50;
-constexpr int kMostAboveSample = 15 - kScaled;
+constexpr std::uint32_t kMostAboveSample = 15 - kScaled;  // octaves
 // The sum of the roundings of half of a row's sample, in units of the last bit of elements. Where
 // they are random its standard deviation is 2.
 constexpr std::uint32_t kMostBias = 10;
@@ -108,7 +108,7 @@ struct alignas(16) Distances {
   __host__ __device__ int exponent() const { return static_cast<int>(largest / kOctave) - 127; }
   // Whether an element of this magnitude is too large for halves.
   __host__ __device__ bool is_exceeded_by(std::uint32_t magnitude) const {
-    return static_cast<int>(magnitude / kOctave) - 127 - exponent() > kMostAboveSample;
+    return magnitude / kOctave > largest / kOctave + kMostAboveSample;
   }
   // Scale of the elements for halves.
   __host__ __device__ float scale() const {

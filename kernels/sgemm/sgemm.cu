@@ -78,7 +78,7 @@ double fp32_seconds(const std::vector<Candidate>& all) {
 // Bf16x6 is hardly faster than digits it comes after them: digits have the time that normal
 // operands need, and many need less.
 void rank_split(const Problem& problem, std::vector<Candidate>& all) {
-  constexpr double kMostSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
+  constexpr double kSlower = 1.03, kSeconds = 3e-6, kBandwidth = 4e12;  // of an NVIDIA H200
   constexpr double kSlowerDigits = 1.03, kMostOfDigits = 1.3, kCost = 1.2;
   constexpr double kFaster = 0.9, kFasterThanFp32 = 0.95;
   constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -89,7 +89,7 @@ void rank_split(const Problem& problem, std::vector<Candidate>& all) {
   const auto [m, n, k] = problem.shape;
   const double bytes = sizeof(float) * static_cast<double>(problem.batch) *
                        static_cast<double>(m + n) * static_cast<double>(k);
-  const double most = kMostSlower * fp32 + kSeconds + bytes / kBandwidth;
+  const double most = kSlower * fp32 + kSeconds + bytes / kBandwidth;
   double digits = kNone;
   for (Candidate& of : all) {
     if (!of.choice.decides_on_device) continue;

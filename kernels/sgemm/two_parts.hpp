@@ -65,13 +65,11 @@ inline Candidate in_two(const Problem& problem, const Cut& cut, Candidate first,
                  .rounding_chain = std::max(one.rounding_chain, other.rounding_chain),
                  .workspace_bytes = std::max(one.workspace_bytes, other.workspace_bytes)},
       .seconds = kSlowerInTwo * (first.seconds + second.seconds) + kSecondsOfGaps};
-  if (one.kernels && other.kernels) {
-    both.choice.kernels = [of_one = std::move(one.kernels), of_other = std::move(other.kernels)] {
-      std::vector<PlannedKernel> kernels = of_one();
-      std::ranges::move(of_other(), std::back_inserter(kernels));
-      return kernels;
-    };
-  }
+  both.choice.kernels = [of_one = std::move(one.kernels), of_other = std::move(other.kernels)] {
+    std::vector<PlannedKernel> kernels = of_one();
+    std::ranges::move(of_other(), std::back_inserter(kernels));
+    return kernels;
+  };
   both.choice.enqueue = [=, one = std::move(one.enqueue), other = std::move(other.enqueue)](
                             const KernelArgs& args, Stream stream) {
     for (const bool is_second : {false, true}) {

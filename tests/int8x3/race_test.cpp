@@ -14,7 +14,7 @@ namespace tilegate::int8x3 {
 namespace {
 
 // Copies by TMA overwrote rows of A that a warp had not yet loaded, where digits of B were written
-// faster than memory took them: in one of ten of these calls (an NVIDIA H200).
+// faster than memory took them: in 8 % of these calls (an NVIDIA H200).
 TEST(Int8x3Race, ManyCallsHaveTheSameBits) {
   if (device::current().compute_capability != 90) GTEST_SKIP() << "needs compute capability 9.0";
   constexpr int kCalls = 100;
