@@ -28,7 +28,7 @@ struct StepShare {
 
   __device__ StepShare(const GemmParams& params, const TileCoord& tile, int warpgroup, int thread) {
     const float* rows = params.steps_a + params.a.own(tile.batch_index) * params.a.rows() +
-                        std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2);
+                        std::int64_t{tile.row} * T::kBlockM + T::first_row(warpgroup);
     const std::int64_t first_col = std::int64_t{tile.col} * T::kBlockN;
     const float* cols = params.steps_b + params.b.own(tile.batch_index) * params.b.rows() +
                         params.b.inside(first_col / kChunkRows) * kChunkRows +
@@ -255,7 +255,7 @@ struct TileEpilogue {
     matrix.c += tile.batch_index * args.stride_c;
     const auto store = [&](const auto* step_rows, const auto* step_cols) {
       store_results<T>(matrix, params.float2_c,
-                       std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
+                       std::int64_t{tile.row} * T::kBlockM + T::first_row(warpgroup),
                        std::int64_t{tile.col} * T::kBlockN, own, step_rows, step_cols, acc,
                        smem.exchange[warpgroup * (kWarpgroup / 32) + own / 32]);
     };

@@ -8,6 +8,9 @@
 // shared memory and start the next, and three store warps beside the producer scale it and store it
 // to C. The consumers store only the last tile of a block there.
 //
+// Ping-pong (CUTLASS: KernelTmaWarpSpecializedPingpong), six products: each consumer warpgroup has
+// every second tile of the block. While one folds and stores its tile, the other multiplies.
+//
 // Blocks are persistent; stream-K splits the last tiles along K. With split-K each block computes
 // one part of a tile.
 //
@@ -97,12 +100,12 @@ __device__ inline device::MatrixDescriptor tails_descriptor(const std::byte* row
 // Tiles of 64 columns take this one, with the digits of A in shared memory: six products in the
 // configurations 128x64 and 128x64splitk, eight and ten products in all. Tiles of 128 columns, six
 // products in the other configurations, take the specialization below.
-template <typename T, bool kInRegisters = T::kBlockN == 128>
+template <typename T, bool kInRegisters = T::kBlockN == 128 && !T::kIsPingpong>
 struct StageMma {
   __device__ void mma_stage(const std::byte* stage, int warpgroup,
                             std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
-    const std::byte* a = stage + warpgroup * (kChunkBytes / 2);
-    const std::byte* b = stage + kChunkBytes;
+    const std::byte* a = stage + T::first_row(warpgroup) * kRowBytes;
+    const std::byte* b = stage + T::kBytesA;
     device::warpgroup_arrive();
     // idea:begin Int8x3
 #pragma unroll
@@ -138,8 +141,8 @@ struct StageMma<T, true> {
 
   __device__ void mma_stage(const std::byte* stage, int warpgroup,
                             std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
-    const std::byte* a = stage + warpgroup * (kChunkBytes / 2);
-    const std::byte* b = stage + kChunkBytes;
+    const std::byte* a = stage + T::first_row(warpgroup) * kRowBytes;
+    const std::byte* b = stage + T::kBytesA;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
     const std::byte* row = a + offset_in_chunk(warp * 16 + lane % 16, lane / 16);
@@ -244,7 +247,7 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, G
 template <typename T, unsigned kCluster, Decomposition kDecomposition>
 __device__ void produce(const GemmParams& params, const TileScheduler& tiles, unsigned count,
                         GemmStorage& smem) {
-  constexpr unsigned kShare = kChunkBytes / kCluster;  // bytes of A per block
+  constexpr unsigned kShare = T::kBytesA / kCluster;  // bytes of A per block
   constexpr unsigned kTailShare = kTailChunkBytes / kCluster;
   const unsigned rank = kCluster > 1 ? device::cluster_rank() : 0;
   const unsigned first = rank * kShare;
@@ -264,11 +267,12 @@ __device__ void produce(const GemmParams& params, const TileScheduler& tiles, un
   for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const TileCoord& tile = work.tile;
     const std::int64_t first_chunk = params.first_chunk + work.first_chunk;
-    const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-    const std::int64_t chunk_a = params.a.chunk(tile.batch_index, tile.row, first_chunk);
+    const std::int64_t row = std::int64_t{tile.row} * T::kBlockM,
+                       col = std::int64_t{tile.col} * T::kBlockN;
+    const std::int64_t chunk_a = params.a.chunk(tile.batch_index, row / kChunkRows, first_chunk);
     const std::int64_t chunk_b =
         params.b.chunk(tile.batch_index, params.b.inside(col / kChunkRows), first_chunk);
-    const std::byte* a = params.planes_a + chunk_a + first;
+    const std::byte* a = params.planes_a + chunk_a + row % kChunkRows * kRowBytes + first;
     const std::byte* b = params.planes_b + chunk_b + col % kChunkRows * kRowBytes;
     const std::byte *tails_a = nullptr, *tails_b = nullptr;
     if constexpr (T::kHasTails) {
@@ -280,7 +284,7 @@ __device__ void produce(const GemmParams& params, const TileScheduler& tiles, un
       std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
       device::Barrier& full = pipeline.producer_expect(smem.full, T::kStageBytes);
       copy_share(stage + first, a, kShare, full);
-      device::copy_bulk(stage + kChunkBytes, b, T::kBytesB, full);
+      device::copy_bulk(stage + T::kBytesA, b, T::kBytesB, full);
       a += kChunkBytes;
       b += kChunkBytes;
       if constexpr (T::kHasTails) {
@@ -300,10 +304,12 @@ __device__ void produce(const GemmParams& params, const TileScheduler& tiles, un
 }
 
 // Consumer release: tells every producer of the cluster that this warp is done with the stage.
-template <unsigned kCluster>
+template <typename T, unsigned kCluster>
 __device__ void consumer_release(device::Barrier& empty, int thread) {
   const auto lane = static_cast<unsigned>(thread % 32);
-  if constexpr (kCluster == 1) {
+  if constexpr (T::kIsPingpong) {  // as if for two warps: `empty` expects both warpgroups
+    if (lane < 2) device::barrier_arrive(empty);
+  } else if constexpr (kCluster == 1) {
     if (lane == 0) device::barrier_arrive(empty);
   } else {
     if (lane < kCluster) device::barrier_arrive_remote(empty, lane);
@@ -324,6 +330,15 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
                    warp = thread_idx / 32;
     const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
               thread = static_cast<int>(thread_idx) % kWarpgroup;
+    if constexpr (T::kIsPingpong) {
+      if (static_cast<int>(number % 2) != warpgroup) {
+        pipeline.skip(work.chunks);
+        continue;
+      }
+      // The other warpgroup has waited for all stages of the previous tile. Before that, the phase
+      // of a stage would not tell this tile's copies from earlier ones.
+      if (number > 0) device::barrier_wait(smem.turn[warpgroup], (number - 1) / 2 % 2);
+    }
     if constexpr (kStreamK) {  // shared memory holds the work during the main loop
       __syncwarp();            // all lanes have read the previous work
       if (thread % 32 == 0) smem.work[warp] = work;
@@ -336,12 +351,13 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
       pipeline.consumer_wait(smem.full);
       const std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
       stage_mma.mma_stage(stage, warpgroup, acc);
-      if (previous_stage >= 0) consumer_release<kCluster>(smem.empty[previous_stage], thread);
+      if (previous_stage >= 0) consumer_release<T, kCluster>(smem.empty[previous_stage], thread);
       previous_stage = pipeline.stage;
       pipeline.advance();
     }
+    if constexpr (T::kIsPingpong) warp_arrive(smem.turn[1 - warpgroup]);
     device::warpgroup_wait<0>();
-    consumer_release<kCluster>(smem.empty[previous_stage], thread);
+    consumer_release<T, kCluster>(smem.empty[previous_stage], thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_fence_operand(acc[level]);
     if constexpr (kDecomposition == Decomposition::kSplitK) {
@@ -358,7 +374,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
       }
       for (unsigned i = 0; i < work.num_partials; ++i) {
         accumulate_partial<T>(consumer_thread, pipeline, smem, acc, [&](int stage) {
-          consumer_release<kCluster>(smem.empty[stage], thread);
+          consumer_release<T, kCluster>(smem.empty[stage], thread);
         });
       }
     }
@@ -395,6 +411,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     device::barrier_init(smem.results_ready, kConsumers / 32);
     device::barrier_init(smem.is_stored, kStoreWarps);
     device::barrier_init(smem.partial_ready, kConsumers / 32);
+    for (device::Barrier& turn : smem.turn) device::barrier_init(turn, kWarpgroup / 32);
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();

@@ -169,17 +169,19 @@ constexpr int kStagedRingBytes = 147456;  // 6 of them; the staged tile takes th
 constexpr int kMaxStages = 12;
 constexpr int kFoldedRow = 128 + 8;  // words, padded: float2 stores to four rows do not conflict
 
-// Tiles of kBlockM×kN results from kProducts digit products. kStaged: the store warps store a tile
-// while the consumers multiply the next one (epilogue.cuh). The staged tile takes the shared memory
-// of three stages.
-template <int kN, int kProducts, bool kStaged = false>
+// Tiles of kM×kN results from kProducts digit products. kStaged: the store warps store a tile while
+// the consumers multiply the next one (epilogue.cuh). The staged tile takes the shared memory of
+// three stages. 128 rows: of both consumer warpgroups together. 64 rows: ping-pong, each warpgroup
+// has every second tile of the block (gemm_sm90.cuh).
+template <int kN, int kProducts, bool kStaged = false, int kM = 128>
 struct Tiles {
-  static constexpr int kBlockN = kN;
+  static constexpr int kBlockM = kM, kBlockN = kN;
+  static constexpr bool kIsPingpong = kM == 64;
   static constexpr bool kHasTails = kProducts == 10;
   static constexpr int kLevels = kProducts == 6 ? 3 : 4;
-  static constexpr int kBytesB = kN * kRowBytes;  // bytes of B per stage
+  static constexpr int kBytesA = kM * kRowBytes, kBytesB = kN * kRowBytes;  // per stage
   // Offsets in a stage: digits of A, of B, tails of A, of B.
-  static constexpr int kTailsA = kBlockM * kRowBytes + kBytesB;
+  static constexpr int kTailsA = kBytesA + kBytesB;
   static constexpr int kTailsB = kTailsA + (kHasTails ? kTailChunkBytes : 0);
   static constexpr int kStageBytes = kTailsB + (kHasTails ? kN * kTailRowBytes : 0);
   static constexpr bool kIsStaged = kStaged;
@@ -188,7 +190,11 @@ struct Tiles {
   static_assert(kStages <= kMaxStages && kStageBytes % 1024 == 0);
   static_assert(kProducts == 6 || kProducts == 8 || kProducts == 10);
   static_assert(!kStaged || kN == 128, "store warps store whole rows");
+
+  // A warpgroup's first row in its tile.
+  static __device__ int first_row(int warpgroup) { return kIsPingpong ? 0 : 64 * warpgroup; }
 };
+using Pingpong = Tiles<128, 6, false, 64>;
 // Registers hold a fourth accumulator with 64 columns only.
 using Eight = Tiles<64, 8>;
 using Ten = Tiles<64, 10>;
@@ -225,6 +231,7 @@ struct GemmStorage {
   Fp64Barriers fp64_barriers;
   device::Barrier steps_ready, results_ready, is_stored;  // staged epilogue, one phase per tile
   device::Barrier partial_ready;                          // partial sums are stored
+  device::Barrier turn[2];                                // ping-pong, per warpgroup
   DecisionSums<kNumThreads> sums;
   Work work[kNumThreads / 32];  // per warp
   Steps steps[2];               // per warpgroup; staged: of this tile and the previous one

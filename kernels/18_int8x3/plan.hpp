@@ -206,8 +206,8 @@ struct Workspace {
 // Parameters of the GEMM without addresses. `block_n`: columns of a block's tile with six products;
 // `cluster`: blocks per cluster. To the tile schedulers the tiles of a cluster, which are
 // neighbours in a row, are one tile.
-inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_n,
-                              unsigned cluster, Path least) {
+inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_m,
+                              int block_n, unsigned cluster, Path least) {
   const auto groups = [&](const Planes& p) {
     return static_cast<unsigned>(p.matrices * p.rows() / workspace.split.rows);
   };
@@ -224,7 +224,7 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .float2_c = allows_float2_of_c(problem),
           .evicts_first = allows_float2_of_c(problem) &&
                           (workspace.split.evicts_first || bytes_of_c(problem) > kH200.l2_bytes),
-          .six = TileScheduler(problem.shape, kBlockM, blocks * block_n),
+          .six = TileScheduler(problem.shape, block_m, blocks * block_n),
           .eight = TileScheduler(problem.shape, kBlockM, blocks * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
 }
@@ -548,12 +548,12 @@ struct TileSeconds {
 };
 constexpr TileSeconds kWide{0.45e-6, 3.5e-6, 2.9e-6}, kWidePairs{0.446e-6, 4.5e-6, 0.0},
     kStreamKPairs{0.452e-6, 4.5e-6, 0.0}, kNarrow{0.218e-6, 1.5e-6, 1.8e-6, 0.025e-6},
-    kMmaSync{0.7e-6, 2.1e-6, 2.7e-6};
+    kPingpong{0.217e-6, 2.0e-6, 1.8e-6, 0.025e-6}, kMmaSync{0.7e-6, 2.1e-6, 2.7e-6};
 
 // Configuration of the GEMM.
 struct GemmConfig {
   const char* name;
-  int block_n;
+  int block_m, block_n;
   unsigned cluster;  // blocks that share rows of A
   int stages;
   Decomposition decomposition;
@@ -562,25 +562,29 @@ struct GemmConfig {
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
 
   bool splits_k() const { return decomposition == Decomposition::kSplitK; }
+  bool is_pingpong() const { return block_m == Pingpong::kBlockM; }
   bool stream_k() const { return decomposition == Decomposition::kStreamK; }
 };
 constexpr auto kDataParallel = Decomposition::kDataParallel, kSplitK = Decomposition::kSplitK,
                kStreamK = Decomposition::kStreamK;
 constexpr GemmConfig kGemmConfigs[] = {
-    {"128x128", 128, 1, Tiles<128, 6>::kStages, kDataParallel, false, kWide,
-     enqueue_multiply<Tiles<128, 6>, 1>},
-    {"128x128streamk", 128, 1, Tiles<128, 6>::kStages, kStreamK, false, kWide,
+    {"128x128streamk", 128, 128, 1, Tiles<128, 6>::kStages, kStreamK, false, kWide,
      enqueue_multiply<Tiles<128, 6>, 1, kStreamK>},
-    {"128x128pairs", 128, 2, Tiles<128, 6, true>::kStages, kDataParallel, false, kWidePairs,
+    {"128x128pairs", 128, 128, 2, Tiles<128, 6, true>::kStages, kDataParallel, false, kWidePairs,
      enqueue_multiply<Tiles<128, 6, true>, 2>},
-    {"128x128pairsstreamk", 128, 2, Tiles<128, 6, true>::kStages, kStreamK, false, kStreamKPairs,
-     enqueue_multiply<Tiles<128, 6, true>, 2, kStreamK>},
-    {"128x64", 64, 1, Tiles<64, 6>::kStages, kDataParallel, false, kNarrow,
+    {"128x128pairsstreamk", 128, 128, 2, Tiles<128, 6, true>::kStages, kStreamK, false,
+     kStreamKPairs, enqueue_multiply<Tiles<128, 6, true>, 2, kStreamK>},
+    {"64x128pingpong", 64, 128, 1, Pingpong::kStages, kDataParallel, false, kPingpong,
+     enqueue_multiply<Pingpong, 1>},
+    {"128x64", 128, 64, 1, Tiles<64, 6>::kStages, kDataParallel, false, kNarrow,
      enqueue_multiply<Tiles<64, 6>, 1>},
-    {"128x64splitk", 64, 1, Tiles<64, 6>::kStages, kSplitK, false, kNarrow, enqueue_split_k},
-    {"128x64warps", kWarpsN, 1, kWarpsStages, kDataParallel, true, kMmaSync,
+    {"128x64splitk", 128, 64, 1, Tiles<64, 6>::kStages, kSplitK, false, kNarrow, enqueue_split_k},
+    {"128x64warps", kBlockM, kWarpsN, 1, kWarpsStages, kDataParallel, true, kMmaSync,
      enqueue_multiply_warps}};
 
+// Ping-pong: a tile that another one follows takes kTurn longer than its products. Where C allows
+// no float2, the epilogue may take longer than the other warpgroup's products: then half of both.
+constexpr double kTurn = 0.95e-6, kTurnWords = 8e-6;
 // The staged epilogue of a tile in pairs, clusters of two blocks; and the part of it that the next
 // tile never hides.
 constexpr double kStaged = 8.7e-6, kLeastStaged = 2.7e-6;
@@ -619,7 +623,10 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
   const double products = static_cast<double>(params.a.chunks_k) *
                           (config.seconds.chunk + (exceed_l2 ? config.seconds.beyond_l2 : 0.0));
   const double end = config.seconds.end + (params.float2_c ? 0.0 : config.seconds.no_vectors);
-  const double before = config.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
+  const double words = params.float2_c ? 0.0 : (kTurnWords - products) / 2;
+  const double before = config.cluster > 1     ? std::max(kLeastStaged, kStaged - products)
+                        : config.is_pingpong() ? std::max(kTurn, words)
+                                               : end;
   double multiply = whole * products;
   if (config.splits_k()) {
     multiply = products / params.parts_per_tile + kSplitKOnce +
@@ -780,9 +787,10 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
                             std::size_t workspace_limit = kNoWorkspaceLimit,
                             std::optional<Operand> prepared = {}) {
   const int rows = workspace.split.rows;
-  Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
-                    split_job(problem, Operand::kB, workspace.b, rows),
-                    gemm_params(problem, workspace, config.block_n, config.cluster, least)};
+  Launches launches{
+      workspace, split_job(problem, Operand::kA, workspace.a, rows),
+      split_job(problem, Operand::kB, workspace.b, rows),
+      gemm_params(problem, workspace, config.block_m, config.block_n, config.cluster, least)};
   launches.splits_a = prepared != Operand::kA;
   launches.splits_b = prepared != Operand::kB;
   const std::int64_t groups = (launches.splits_a ? launches.a.num_groups() : 0) +
@@ -895,12 +903,13 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   if (least != Path::kFp64) {
     const bool six = least == Path::kSix;
     const TileScheduler& scheduler = six ? params.six : params.eight;
-    const int block_n = six ? config.block_n : Eight::kBlockN;
+    const int block_m = six ? config.block_m : Eight::kBlockM,
+              block_n = six ? config.block_n : Eight::kBlockN;
     const std::int64_t tiles = problem.batch * scheduler.count;
     const std::int64_t waves = ceil_div(tiles, clusters), chunks = params.a.chunks_k;
     const char* products = six ? "" : least == Path::kEight ? " eight" : " ten";
     PlannedKernel kernel{.name = config.name + std::string(products) + to,
-                         .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
+                         .parameters = {parameter::rows(block_m), parameter::columns(block_n),
                                         scheduling(scheduler), columns_of_groups(scheduler)},
                          .decision = static_cast<int>(least)};
     const int stages = six || config.uses_mma_sync ? config.stages
@@ -1035,7 +1044,8 @@ inline bool can_run(const GemmConfig& config, const Problem& problem, const Devi
   if (config.decomposition != kDataParallel && k > max_exact_k(config.splits_k())) return false;
   if (config.stream_k() && least != Path::kSix) return false;
   // Split-K: two blocks or more share each tile, and all run at the same time.
-  const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, config.block_n);
+  const std::int64_t tiles =
+      problem.batch * ceil_div(m, config.block_m) * ceil_div(n, config.block_n);
   if (config.splits_k() &&
       (k < 2 * kLeastPartChunks * kChunkK || 2 * tiles > device.multiprocessors)) {
     return false;
@@ -1070,7 +1080,7 @@ inline Status setup() {
   }
   if (!has_warpgroups(device::current())) return {};
   for (auto* kernel :
-       {multiply<Tiles<128, 6>, 1, kDataParallel>, multiply<Tiles<64, 6>, 1, kSplitK>,
+       {multiply<Pingpong, 1, kDataParallel>, multiply<Tiles<64, 6>, 1, kSplitK>,
         multiply<Tiles<128, 6>, 1, kStreamK>, multiply<Tiles<128, 6, true>, 2, kDataParallel>,
         multiply<Tiles<128, 6, true>, 2, kStreamK>, multiply<Tiles<64, 6>, 1, kDataParallel>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(GemmStorage)); !s.ok()) return s;

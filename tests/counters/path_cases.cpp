@@ -106,13 +106,14 @@ class PathCases {
 
 // Rows and columns for both warpgroups, and for both blocks of a pair.
 void add_digits(PathCases& cases) {
-  cases.add({.shape = {67, 2, 288}, .batch = kMoreThanBlocks}, 6, {"128x128", "128x128streamk"});
+  cases.add({.shape = {67, 2, 288}, .batch = kMoreThanBlocks}, 6,
+            {"64x128pingpong", "128x128streamk"});
   cases.add({.shape = {67, 130, 288}, .batch = kMoreThanBlocks}, 6,
             {"128x128pairs", "128x128pairsstreamk"});
   cases.add({.shape = {67, 2, 224}, .batch = kMoreThanBlocks}, 6, {"128x64"});
   cases.add({.shape = {67, 2, 128}, .batch = kMoreThanBlocks}, 6, {"128x64warps"});
   cases.add({.shape = {67, 2, 288}}, kFp64,  // in parts
-            {"128x128", "128x128streamk", "128x128pairs", "128x128pairsstreamk", "128x64",
+            {"64x128pingpong", "128x128streamk", "128x128pairs", "128x128pairsstreamk", "128x64",
              "128x64splitk"});
   cases.add({.shape = {67, 2, 288}}, kFp32, {"128x64warps"});
   cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp64, {"128x64", "128x128pairs"});
@@ -158,7 +159,7 @@ std::vector<Case> path_cases(const Stage& stage) {
     cases.add({.shape = {3, 2, 128}, .batch = kMoreThanBlocks}, 8, {"128x64", "128x128pairs"});
     cases.add({.shape = {67, 66, 520}}, 8, {"128x64splitk"});
   } else if (stage.name == "Int8x3.ten") {
-    const std::set<std::string> of_wgmma = {"128x128", "128x128streamk", "128x128pairs",
+    const std::set<std::string> of_wgmma = {"64x128pingpong", "128x128streamk", "128x128pairs",
                                             "128x128pairsstreamk", "128x64"};
     cases.add({.shape = {3, 2, 160}}, 10, of_wgmma);
     cases.add({.shape = {67, 66, 288}, .batch = kMoreThanBlocks}, 10, {"128x128pairs"});

@@ -26,7 +26,7 @@ IN_PROFILE = {COPIES: "instructions", CONFLICTS: "bank_conflicts", SECTORS: "tma
     [
         ("AsyncCopy@128x256x16", 128, 256, 64, "", (COPIES, CONFLICTS)),
         ("Packed@128x128x16", 128, 128, 64, "", (COPIES,)),
-        ("Int8x3@128x128", 256, 256, 128, "/off4", (SECTORS,)),
+        ("Int8x3@128x128streamk", 256, 256, 128, "/off4", (SECTORS,)),
         ("Tma@128x256x16", 128, 256, 64, "", (SECTORS,)),
         ("Fp16x3@128x128", 128, 128, 256, "", (SECTORS,)),
     ],

@@ -186,7 +186,7 @@ TEST_F(Int8Outliers, MatchesModelInEveryForm) {
 }
 
 TEST_F(Int8Outliers, MatchesModelInEveryConfiguration) {
-  for (const char* configuration : {"128x128", "128x128pairs"}) {
+  for (const char* configuration : {"64x128pingpong", "128x128pairs"}) {
     expect_outliers_apart(with_outliers(Problem::dense({131, 67, 160})), 6, configuration);
   }
 }
@@ -414,7 +414,7 @@ TEST(Int8Plan, SetsOutliersApartInLargeCalls) {
   const Device device{
       .is_cuda = true, .name = "made up", .compute_capability = 90, .multiprocessors = 132};
   const auto bytes_of_row = [&](std::int64_t size) {
-    const Plan plan = stage.plan(Problem::dense({size, size, size}), device, "128x128");
+    const Plan plan = stage.plan(Problem::dense({size, size, size}), device, "64x128pingpong");
     return static_cast<std::int64_t>(plan.workspace_bytes()) / (2 * size);
   };
   constexpr std::size_t kPartials = std::size_t{132} * 128 * 128 * 4;  // of FP64

@@ -39,7 +39,7 @@ TEST(Int8Launches, StreamKAllowsTenProductsUpToTheirLargestExactK) {
   EXPECT_EQ(max_exact_k(false), models::int8x3::kMostExactK);
   EXPECT_TRUE(launches_of("128x128streamk", {512, 512, kMost}).params.allows_ten);
   EXPECT_FALSE(launches_of("128x128streamk", {512, 512, kMost + 1}).params.allows_ten);
-  EXPECT_TRUE(launches_of("128x128", {512, 512, kMost + 1}).params.allows_ten);
+  EXPECT_TRUE(launches_of("64x128pingpong", {512, 512, kMost + 1}).params.allows_ten);
 }
 
 // cuBLAS would compute the whole product, whose sums may be longer than those of a panel.
@@ -54,7 +54,7 @@ TEST(Int8Launches, PanelsAreComparedWithCublasOnTheWholeProduct) {
 // From 256 tiles on, ten products may have the error of a sum of all K, though cuBLAS splits K.
 TEST(Int8Launches, AllowTenProductsTheErrorOfOneSum) {
   const auto expect = [](const Shape& shape, float summed, float of_ten) {
-    const GemmParams params = launches_of("128x128", shape).params;
+    const GemmParams params = launches_of("64x128pingpong", shape).params;
     EXPECT_EQ(params.allowed, squared_error_of(summed));
     EXPECT_EQ(params.allowed_of_ten, squared_error_of(of_ten));
   };
@@ -69,7 +69,7 @@ TEST(Int8Launches, CountRoundings) {
     GemmParams params;
     params.allows_ten = allows_ten;
     params.allows_outliers = allows_outliers;
-    return rounding_chain(config_of("128x128"), Problem::dense({512, 512, k}), params);
+    return rounding_chain(config_of("64x128pingpong"), Problem::dense({512, 512, k}), params);
   };
   constexpr std::int64_t kMost = models::int8x3::kMostExactK;
   constexpr std::int64_t kMostOfTen = models::int8x3::kMostExactTenK;
@@ -90,7 +90,7 @@ TEST(Int8Launches, ShareTilesInFp64) {
   EXPECT_EQ(fp64_clusters(132, 128, 132), 132);
   EXPECT_EQ(fp64_clusters(500, 128, 132), 132);
   const auto shared = [](const Shape& shape) {
-    return launches_of("128x128", shape).params.fp64.stream_k;
+    return launches_of("64x128pingpong", shape).params.fp64.stream_k;
   };
   EXPECT_EQ(shared({4096, 4096, 4096}).full_waves, 6U);
   EXPECT_EQ(shared({4096, 4096, 4096}).count, 1024U - 6 * 132);
@@ -99,7 +99,7 @@ TEST(Int8Launches, ShareTilesInFp64) {
 
 // Tiles of 64 columns for less than a wave of tiles of 128, unless they have many k tiles.
 TEST(Int8Launches, TakeNarrowTilesInFp64) {
-  const auto params = [](const Shape& shape, const char* configuration = "128x128") {
+  const auto params = [](const Shape& shape, const char* configuration = "64x128pingpong") {
     return launches_of(configuration, shape).params.fp64;
   };
   EXPECT_EQ(params({1024, 1024, 1024}).columns, 64);

@@ -15,7 +15,8 @@ namespace tilegate::int8x3 {
 namespace {
 
 // Of wgmma, with whole tiles, and by warps.
-constexpr const char* kConfigurations[] = {"128x128", "128x128pairs", "128x64", "128x64warps"};
+constexpr const char* kConfigurations[] = {"64x128pingpong", "128x128pairs", "128x64",
+                                           "128x64warps"};
 
 // In each form, in turn: operands as they are and transposed, rows with vectors and without. The
 // split pass is tested for each of them by itself.
@@ -31,7 +32,8 @@ TEST_F(Int8Gemm, MatchesIntegerModel) {
   for (const char* configuration : kConfigurations) {
     for (int i = 0; i < 2; ++i, ++turn) {
       expect(stage, 6, configuration, turn);
-      if (std::string(configuration) != "128x128") expect(eight(), 8, configuration, turn + 1);
+      if (std::string(configuration) != "64x128pingpong")
+        expect(eight(), 8, configuration, turn + 1);
       const bool by_day = turn == 2 || turn == 5;  // of a pair, and of 128x64
       if (by_day || (is_thorough() && std::string(configuration) != "128x64warps")) {
         expect(ten(), 10, configuration, turn);
@@ -79,6 +81,16 @@ TEST_F(Int8Gemm, MatchesIntegerModelWithPersistentBlocks) {
   }
 }
 
+// Tiles that the warpgroups of a block compute in turn, whose chunks go round the ring of stages.
+TEST_F(Int8Gemm, MatchesIntegerModelInPingpong) {
+  for (const std::int64_t m : {1, 65, 132, 200}) {  // one to four tiles per block
+    expect_model(
+        stage,
+        Operation(Problem::dense({m, 3, 450}, Op::kN, Op::kN, device::current().multiprocessors)),
+        6, "64x128pingpong");
+  }
+}
+
 std::string taken(const Shape& shape) {
   const Device device{
       .is_cuda = true, .name = "made up", .compute_capability = 90, .multiprocessors = 132};
@@ -87,14 +99,19 @@ std::string taken(const Shape& shape) {
 
 // Storing a tile beside the next pays where that one's products take longer.
 TEST(Int8Plan, DoesNotStageTilesOfSmallK) {
-  EXPECT_EQ(taken({2048, 2048, 128}), "128x64");
-  EXPECT_EQ(taken({8192, 8192, 512}), "128x64");
+  EXPECT_EQ(taken({2048, 2048, 128}), "64x128pingpong");
+  EXPECT_EQ(taken({8192, 8192, 512}), "64x128pingpong");
   EXPECT_EQ(taken({4096, 4096, 2048}), "128x128pairs");
+}
+
+// Where each warpgroup of a block has several tiles.
+TEST(Int8Plan, TakesPingpongForSeveralTilesPerBlock) {
+  EXPECT_EQ(taken({1024, 1024, 1024}), "128x64");
+  EXPECT_EQ(taken({2048, 2048, 2048}), "64x128pingpong");
 }
 
 // Where whole tiles would leave many multiprocessors idle for long.
 TEST(Int8Plan, TakesStreamKForAPartialWave) {
-  EXPECT_EQ(taken({2048, 2048, 2048}), "128x64");
   EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
   EXPECT_EQ(taken({3000, 3000, 3000}), "128x128pairsstreamk");
   EXPECT_EQ(taken({1152, 1152, 4096}), "128x128streamk");
@@ -134,7 +151,7 @@ TEST(Int8Plan, LimitsRowsByTheBlocksThatSplitThem) {
 
 TEST(Int8Plan, TakesTensorCoresFromK128) {
   EXPECT_EQ(taken({2048, 2048, 127}), "fp32");
-  EXPECT_EQ(taken({2048, 2048, 128}), "128x64");
+  EXPECT_EQ(taken({2048, 2048, 128}), "64x128pingpong");
 }
 
 // The last tiles in pieces of K: of two blocks, of which each has a whole one, too, and of three.

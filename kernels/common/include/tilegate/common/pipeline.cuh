@@ -47,6 +47,12 @@ struct Pipeline {
     stage = 0;
     phase ^= 1;
   }
+  // By `count` stages.
+  __device__ void skip(unsigned count) {
+    const unsigned last = static_cast<unsigned>(stage) + count, turns = last / kStages;
+    stage = static_cast<int>(last - turns * kStages);
+    phase ^= turns & 1;
+  }
 };
 
 }  // namespace tilegate
