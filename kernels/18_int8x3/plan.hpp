@@ -548,7 +548,7 @@ struct TileSeconds {
 };
 constexpr TileSeconds kWide{0.45e-6, 3.5e-6, 2.9e-6}, kWidePairs{0.446e-6, 4.5e-6, 0.0},
     kStreamKPairs{0.452e-6, 4.5e-6, 0.0}, kNarrow{0.218e-6, 1.5e-6, 1.8e-6, 0.025e-6},
-    kPingpong{0.217e-6, 2.0e-6, 1.8e-6, 0.025e-6}, kMmaSync{0.7e-6, 2.1e-6, 2.7e-6};
+    kPingpong{0.218e-6, 2.2e-6, 1.8e-6, 0.023e-6}, kMmaSync{0.7e-6, 2.1e-6, 2.7e-6};
 
 // Configuration of the GEMM.
 struct GemmConfig {
@@ -584,7 +584,7 @@ constexpr GemmConfig kGemmConfigs[] = {
 
 // Ping-pong: a tile that another one follows takes kTurn longer than its products. Where C allows
 // no float2, the epilogue may take longer than the other warpgroup's products: then half of both.
-constexpr double kTurn = 0.95e-6, kTurnWords = 8e-6;
+constexpr double kTurn = 0.7e-6, kTurnWords = 8e-6;
 // The staged epilogue of a tile in pairs, clusters of two blocks; and the part of it that the next
 // tile never hides.
 constexpr double kStaged = 8.7e-6, kLeastStaged = 2.7e-6;

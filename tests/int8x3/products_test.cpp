@@ -108,12 +108,12 @@ TEST(Int8Plan, DoesNotStageTilesOfSmallK) {
 TEST(Int8Plan, TakesPingpongForSeveralTilesPerBlock) {
   EXPECT_EQ(taken({1024, 1024, 1024}), "128x64");
   EXPECT_EQ(taken({2048, 2048, 2048}), "64x128pingpong");
+  EXPECT_EQ(taken({3000, 3000, 3000}), "64x128pingpong");
 }
 
 // Where whole tiles would leave many multiprocessors idle for long.
 TEST(Int8Plan, TakesStreamKForAPartialWave) {
   EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
-  EXPECT_EQ(taken({3000, 3000, 3000}), "128x128pairsstreamk");
   EXPECT_EQ(taken({1152, 1152, 4096}), "128x128streamk");
   EXPECT_EQ(taken({8192, 8192, 8192}), "128x128pairs");
   EXPECT_EQ(taken({2048, 13824, 5120}), "128x128pairsstreamk");
