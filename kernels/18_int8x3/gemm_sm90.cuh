@@ -97,9 +97,9 @@ __device__ inline device::MatrixDescriptor tails_descriptor(const std::byte* row
 // acc += the digit products of a stage, for 64 rows of a warpgroup and the tile's columns. On
 // return, the wgmma of the previous stage are complete.
 //
-// Tiles of 64 columns take this one, with the digits of A in shared memory: six products in the
-// configurations 128x64 and 128x64splitk, eight and ten products in all. Tiles of 128 columns, six
-// products in the other configurations, take the specialization below.
+// Tiles of 64 columns and of 64 rows take this one, with the digits of A in shared memory: six
+// products in the configurations 128x64, 128x64splitk and 64x128pingpong, eight and ten products in
+// all. Tiles of 128×128, six products in the other configurations, take the specialization below.
 template <typename T, bool kInRegisters = T::kBlockN == 128 && !T::kIsPingpong>
 struct StageMma {
   __device__ void mma_stage(const std::byte* stage, int warpgroup,

@@ -203,7 +203,7 @@ struct Workspace {
   }
 };
 
-// Parameters of the GEMM without addresses. `block_n`: columns of a block's tile with six products;
+// Parameters of the GEMM without addresses. `block_m`, `block_n`: of a tile with six products;
 // `cluster`: blocks per cluster. To the tile schedulers the tiles of a cluster, which are
 // neighbours in a row, are one tile.
 inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_m,
@@ -537,9 +537,9 @@ inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs&
 // accurate for few operands only.
 constexpr std::int64_t kLeastK = 128;
 
-// Expected seconds of a tile: of its chunks as fitted on an NVIDIA H200, of its end as on an H100
-// (EXPERIMENTS.md). Those of gemm_mma_sync.cuh are estimated from its instructions: it was not
-// timed.
+// Expected seconds of a tile: of its chunks as fitted on an NVIDIA H200, of its end as on an H100,
+// but of ping-pong on an H200 (EXPERIMENTS.md). Those of gemm_mma_sync.cuh are estimated from its
+// instructions: it was not timed.
 struct TileSeconds {
   double chunk;          // per 32 k, with six products
   double end;            // epilogue
