@@ -1,7 +1,7 @@
 // GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of digits into a ring
-// of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile each. A
-// level is the sum of the digit products of equal weight, those of planes i of A and j of B with
-// the same i + j; it has an int32 accumulator of its own.
+// of shared-memory stages. Two consumer warpgroups run wgmma on them: both on one tile, 64 rows
+// each, or in turn (ping-pong, below). A level is the sum of the digit products of equal weight,
+// those of planes i of A and j of B with the same i + j; it has an int32 accumulator of its own.
 //
 // The consumers fold the levels and store the tile to C. Not so with six products in pairs, which
 // are clusters of two blocks that share rows of A: there the consumers leave the folded tile in
@@ -97,9 +97,10 @@ __device__ inline device::MatrixDescriptor tails_descriptor(const std::byte* row
 // acc += the digit products of a stage, for 64 rows of a warpgroup and the tile's columns. On
 // return, the wgmma of the previous stage are complete.
 //
-// Tiles of 64 columns and of 64 rows take this one, with the digits of A in shared memory: six
-// products in the configurations 128x64, 128x64splitk and 64x128pingpong, eight and ten products in
-// all. Tiles of 128×128, six products in the other configurations, take the specialization below.
+// Tiles of 64 columns, and ping-pong's of 64 rows, take this one, with the digits of A in shared
+// memory: six products in the configurations 128x64, 128x64splitk and 64x128pingpong, eight and ten
+// products in all. Tiles of 128×128, six products in the other configurations, take the
+// specialization below.
 template <typename T, bool kInRegisters = T::kBlockN == 128 && !T::kIsPingpong>
 struct StageMma {
   __device__ void mma_stage(const std::byte* stage, int warpgroup,
@@ -131,7 +132,7 @@ struct StageMma {
   }
 };
 
-// The same for tiles of 128 columns, with the digits of A in registers: shared memory is read once,
+// The same for tiles of 128×128, with the digits of A in registers: shared memory is read once,
 // not for each product. On an NVIDIA H200 these tiles take 1 % less time, tiles of 64 columns would
 // take 4 % more (EXPERIMENTS.md). Each plane of A is one wgmma group. Before its registers are
 // overwritten, the group that read them in the previous stage is complete.
@@ -321,6 +322,8 @@ template <typename T, unsigned kCluster, Decomposition kDecomposition>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         const TileScheduler& tiles, unsigned count, GemmStorage& smem) {
   constexpr bool kStreamK = kDecomposition == Decomposition::kStreamK;
+  static_assert(!T::kIsPingpong ||
+                (kCluster == 1 && kDecomposition == Decomposition::kDataParallel));
   Pipeline<T::kStages> pipeline;
   const SchedulerOf<kCluster, kDecomposition> scheduler(tiles, count, params.chunks,
                                                         parts_of<kDecomposition>(params));
@@ -335,8 +338,8 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
         pipeline.skip(work.chunks);
         continue;
       }
-      // The other warpgroup has waited for all stages of the previous tile. Before that, the phase
-      // of a stage would not tell this tile's copies from earlier ones.
+      // Until the other warpgroup has waited for all stages of the previous tile. A wait further
+      // ahead might take an earlier phase of a stage, of the same parity, for this tile's.
       if (number > 0) device::barrier_wait(smem.turn[warpgroup], (number - 1) / 2 % 2);
     }
     if constexpr (kStreamK) {  // shared memory holds the work during the main loop

@@ -171,8 +171,8 @@ constexpr int kFoldedRow = 128 + 8;  // words, padded: float2 stores to four row
 
 // Tiles of kM×kN results from kProducts digit products. kStaged: the store warps store a tile while
 // the consumers multiply the next one (epilogue.cuh). The staged tile takes the shared memory of
-// three stages. 128 rows: of both consumer warpgroups together. 64 rows: ping-pong, each warpgroup
-// has every second tile of the block (gemm_sm90.cuh).
+// three stages. kM = 128: both consumer warpgroups share a tile. kM = 64: ping-pong, each has every
+// second tile of the block (gemm_sm90.cuh).
 template <int kN, int kProducts, bool kStaged = false, int kM = 128>
 struct Tiles {
   static constexpr int kBlockM = kM, kBlockN = kN;
@@ -190,6 +190,7 @@ struct Tiles {
   static_assert(kStages <= kMaxStages && kStageBytes % 1024 == 0);
   static_assert(kProducts == 6 || kProducts == 8 || kProducts == 10);
   static_assert(!kStaged || kN == 128, "store warps store whole rows");
+  static_assert(kM == 128 || (kIsPingpong && kProducts == 6 && !kStaged));
 
   // A warpgroup's first row in its tile.
   static __device__ int first_row(int warpgroup) { return kIsPingpong ? 0 : 64 * warpgroup; }

@@ -562,8 +562,8 @@ struct GemmConfig {
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
 
   bool splits_k() const { return decomposition == Decomposition::kSplitK; }
-  bool is_pingpong() const { return block_m == Pingpong::kBlockM; }
   bool stream_k() const { return decomposition == Decomposition::kStreamK; }
+  bool is_pingpong() const { return block_m == Pingpong::kBlockM; }
 };
 constexpr auto kDataParallel = Decomposition::kDataParallel, kSplitK = Decomposition::kSplitK,
                kStreamK = Decomposition::kStreamK;
@@ -583,7 +583,8 @@ constexpr GemmConfig kGemmConfigs[] = {
      enqueue_multiply_warps}};
 
 // Ping-pong: a tile that another one follows takes kTurn longer than its products. Where C allows
-// no float2, the epilogue may take longer than the other warpgroup's products: then half of both.
+// no float2, the epilogue may take longer than the other warpgroup's products. Then a tile takes
+// half of its products and epilogue.
 constexpr double kTurn = 0.7e-6, kTurnWords = 8e-6;
 // The staged epilogue of a tile in pairs, clusters of two blocks; and the part of it that the next
 // tile never hides.
@@ -1002,7 +1003,7 @@ inline bool outliers_pay(const GemmConfig& config, const Problem& problem,
 
 // Pairs come after 128x64 where C has less than a wave of tiles. There both take as long with
 // digits (within 1 %, eight problems of a C without float2, NVIDIA H200), but FP64 has tiles of 64
-// columns in 128x64 alone: 1023×1025×1027 takes 64 µs, 71 in pairs.
+// columns in configurations without pairs alone: 1023×1025×1027 takes 64 µs, 71 in pairs.
 inline double pairs_seconds(const GemmConfig& config, const Problem& problem,
                             const Device& device) {
   constexpr double kLater = 4e-6;

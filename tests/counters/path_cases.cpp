@@ -156,7 +156,8 @@ std::vector<Case> path_cases(const Stage& stage) {
     add_digits(cases);
   } else if (stage.name == "Int8x3.eight") {
     cases.add({.shape = {3, 2, 128}}, 8);
-    cases.add({.shape = {3, 2, 128}, .batch = kMoreThanBlocks}, 8, {"128x64", "128x128pairs"});
+    cases.add({.shape = {3, 2, 128}, .batch = kMoreThanBlocks}, 8,
+              {"128x64", "64x128pingpong", "128x128pairs"});
     cases.add({.shape = {67, 66, 520}}, 8, {"128x64splitk"});
   } else if (stage.name == "Int8x3.ten") {
     const std::set<std::string> of_wgmma = {"64x128pingpong", "128x128streamk", "128x128pairs",

@@ -47,11 +47,11 @@ struct Pipeline {
     stage = 0;
     phase ^= 1;
   }
-  // By `count` stages.
+  // Advances by `count` stages.
   __device__ void skip(unsigned count) {
-    const unsigned last = static_cast<unsigned>(stage) + count, turns = last / kStages;
-    stage = static_cast<int>(last - turns * kStages);
-    phase ^= turns & 1;
+    const unsigned position = static_cast<unsigned>(stage) + count, laps = position / kStages;
+    stage = static_cast<int>(position - laps * kStages);
+    phase ^= laps & 1;
   }
 };
 
